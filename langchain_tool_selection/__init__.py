@@ -1,0 +1,53 @@
+"""Show a LangChain agent only the tools that matter now, and let it find the rest.
+
+`ToolSelectionMiddleware` goes into `create_agent` or `create_deep_agent`. Everything else here serves
+it, and works without an agent: `ToolIndex` and the rankers search tools, `portable` is the algorithm
+without any framework.
+
+Names are imported when they are first used, because importing LangChain's agents takes seconds that a
+script which only ranks tools should not pay.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from langchain_tool_selection._discovery import Discovery
+    from langchain_tool_selection._documents import ToolDocument
+    from langchain_tool_selection._index import Catalog, ToolIndex
+    from langchain_tool_selection._lexical import FieldWeights, LexicalRanker
+    from langchain_tool_selection._policy import Reason, Selection, SelectionPolicy
+    from langchain_tool_selection._ranking import Hit, Query, Ranker
+    from langchain_tool_selection._semantic import EmbeddingRanker, HybridRanker
+    from langchain_tool_selection.middleware import ToolSelectionMiddleware
+    from langchain_tool_selection.portable import Tool, discover, lexical_score, select_tools
+
+_HOME = {
+    "_discovery": ("Discovery",),
+    "_documents": ("ToolDocument",),
+    "_index": ("Catalog", "ToolIndex"),
+    "_lexical": ("FieldWeights", "LexicalRanker"),
+    "_policy": ("Reason", "Selection", "SelectionPolicy"),
+    "_ranking": ("Hit", "Query", "Ranker"),
+    "_semantic": ("EmbeddingRanker", "HybridRanker"),
+    "middleware": ("ToolSelectionMiddleware",),
+    "portable": ("Tool", "discover", "lexical_score", "select_tools"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "Catalog", "Discovery", "EmbeddingRanker", "FieldWeights", "Hit", "HybridRanker", "LexicalRanker",
+    "Query", "Ranker", "Reason", "Selection", "SelectionPolicy", "Tool", "ToolDocument", "ToolIndex",
+    "ToolSelectionMiddleware", "discover", "lexical_score", "select_tools",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,274 @@
+# No `from __future__ import annotations` in this module. LangChain finds the runtime to inject by looking
+# at the annotations of the tool's function; written as strings they are not always resolved, and then the
+# tool fails when it is called, not when it is built.
+"""`discover_tools`: the model's way to the tools that it is not shown.
+
+It searches the catalogue of the last model call, which is what the middleware saw before it hid
+anything: tools that other middleware added are in it, and tools that other middleware removed are not.
+What it finds is pinned in graph state, and so visible from the next model call on.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol
+
+from langchain.tools import ToolRuntime
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.types import Command
+from pydantic import BeforeValidator, Field
+
+from langchain_tool_selection._documents import ToolDocument
+from langchain_tool_selection._index import Catalog
+from langchain_tool_selection._query import is_from_user, tool_calls
+from langchain_tool_selection._ranking import Hit, Query
+from langchain_tool_selection._state import PINS, TurnRecord, pins_in
+from langchain_tool_selection._text import one_line
+
+DESCRIPTION = (
+    "Search all tools; your list shows only some of them. Call this when no listed tool fits, before you "
+    "say that something cannot be done."
+)
+
+_LINE = 200
+"""Characters of a description that are quoted; enough for its first sentence or two."""
+
+_RELATIVE_SCORE = 0.5
+"""A match that scores less than this share of the best one is not worth its tokens."""
+
+_SHOWN_NAMES = 8
+"""Names or domains listed in one sentence."""
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """Settings of the `discover_tools` tool.
+
+    Attributes:
+        name: What the model calls it.
+        description: What the model is told about it.
+        max_results: How many tools one search finds at most.
+    """
+
+    name: str = "discover_tools"
+    description: str = DESCRIPTION
+    max_results: int = 5
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            msg = f"Discovery.name must be a non-empty string, got {self.name!r}"
+            raise ValueError(msg)
+        if not isinstance(self.description, str) or not self.description:
+            msg = f"Discovery.description must be a non-empty string, got {self.description!r}"
+            raise ValueError(msg)
+        if (
+            isinstance(self.max_results, bool)
+            or not isinstance(self.max_results, int)
+            or self.max_results < 1
+        ):
+            msg = f"Discovery.max_results must be an integer of 1 or more, got {self.max_results!r}"
+            raise ValueError(msg)
+
+
+class Searcher(Protocol):
+    """What discovery needs of the middleware: the catalogue of a run, and a search that never fails."""
+
+    def catalog_of(self, record: TurnRecord | None, registered: Sequence[BaseTool]) -> Catalog | None:
+        """Return what this run may search, or `None` if that is not known right now."""
+        ...
+
+    def search(self, catalog: Catalog, query: Query, limit: int | None) -> tuple[list[Hit], str]:
+        """Return hits, and what failed on the way."""
+        ...
+
+    async def asearch(self, catalog: Catalog, query: Query, limit: int | None) -> tuple[list[Hit], str]:
+        """As `search`, awaited."""
+        ...
+
+
+def _as_text(value: Any) -> str:
+    return (
+        " ".join(_as_list(value)) if isinstance(value, list | tuple) else "" if value is None else str(value)
+    )
+
+
+def _as_list(value: Any) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, list | tuple):
+        return [str(item) for item in value if item is not None]
+    return str(value).replace(",", " ").split()
+
+
+# Models send a string for a list, a list for a string, or null. A search is too cheap to refuse for that.
+_QueryText = Annotated[
+    str,
+    BeforeValidator(_as_text),
+    Field(description="Verb and object, e.g. 'send an email'."),
+]
+_Names = Annotated[list[str], BeforeValidator(_as_list), Field(description="Exact tool names, if known.")]
+_Domain = Annotated[str, BeforeValidator(_as_text), Field(description="Only this server or group.")]
+
+
+def make_discovery_tool(settings: Discovery, searcher: Searcher) -> StructuredTool:
+    """Build the tool that a middleware injects."""
+
+    def discover_tools(
+        runtime: ToolRuntime[Any, Any],
+        query: _QueryText = "",
+        names: _Names = [],
+        domain: _Domain = "",
+    ) -> Command[Any]:
+        search = _Search(settings, runtime, query, names, domain)
+        catalog = searcher.catalog_of(search.record, runtime.tools)
+        hits = searcher.search(catalog, search.query, None)[0] if catalog else []
+        return search.answer(catalog, hits)
+
+    async def adiscover_tools(
+        runtime: ToolRuntime[Any, Any],
+        query: _QueryText = "",
+        names: _Names = [],
+        domain: _Domain = "",
+    ) -> Command[Any]:
+        search = _Search(settings, runtime, query, names, domain)
+        catalog = searcher.catalog_of(search.record, runtime.tools)
+        hits = (await searcher.asearch(catalog, search.query, None))[0] if catalog else []
+        return search.answer(catalog, hits)
+
+    return StructuredTool.from_function(
+        func=discover_tools,
+        coroutine=adiscover_tools,
+        name=settings.name,
+        description=settings.description,
+    )
+
+
+class _Search:
+    """One call of the tool: what was asked, and the answer in words."""
+
+    def __init__(
+        self, settings: Discovery, runtime: ToolRuntime[Any, Any], query: str, names: list[str], domain: str
+    ) -> None:
+        self._settings = settings
+        self._runtime = runtime
+        self._text = query.strip()
+        self._names = [name.strip() for name in names if name.strip()]
+        self._domain = domain.strip()
+        state = runtime.state if isinstance(runtime.state, Mapping) else {}
+        self.record = TurnRecord.from_state(state)
+        self._visible = {*(self.record.shown if self.record else ()), *pins_in(state.get(PINS))}
+        self._messages = state.get("messages") or []
+        # A name that does not exist is a description of what was meant.
+        self.query = Query(tuple((text, 1.0) for text in (self._text, " ".join(self._names)) if text))
+
+    def answer(self, catalog: Catalog | None, hits: Sequence[Hit]) -> Command[Any]:
+        """Pin what was found and say so."""
+        found: list[str] = []
+        if self.record is None:
+            text = (
+                "Nothing is hidden: all tools are in your list. Call one of them, or answer without a tool."
+            )
+        elif catalog is None:
+            text = "The tool catalogue has changed. Call this again with the same words."
+        else:
+            matches = self._matches(catalog, hits)
+            found = [document.name for document in matches if document.name not in self._visible]
+            text = self._sentences(catalog, matches, found)
+        message = ToolMessage(
+            content=text,
+            name=self._settings.name,
+            tool_call_id=self._runtime.tool_call_id,
+            artifact={PINS: found},
+        )
+        return Command(update={PINS: found, "messages": [message]})
+
+    def _matches(self, catalog: Catalog, hits: Sequence[Hit]) -> list[ToolDocument]:
+        exact = [name for name in [*self._names, self._text] if name in catalog.names]
+        if exact:
+            return [catalog.document(name) for name in dict.fromkeys(exact)][: self._settings.max_results]
+        if self._domain and not self.query:
+            # A domain alone asks what there is.
+            hits = [Hit(name, 1.0) for name in catalog.names]
+        inside = [hit for hit in hits if self._in_domain(catalog, hit.name)]
+        if not inside:
+            return []
+        floor = inside[0].score * _RELATIVE_SCORE if inside[0].score > 0 else inside[0].score
+        good = [catalog.document(hit.name) for hit in inside if hit.score >= floor]
+        # What the model sees already must not crowd out what it does not.
+        hidden = [document for document in good if document.name not in self._visible]
+        visible = [document for document in good if document.name in self._visible]
+        return hidden[: self._settings.max_results] + visible[:1] if hidden else visible[:3]
+
+    def _in_domain(self, catalog: Catalog, name: str) -> bool:
+        return not self._domain or catalog.document(name).domain.casefold() == self._domain.casefold()
+
+    def _sentences(self, catalog: Catalog, matches: Sequence[ToolDocument], found: Sequence[str]) -> str:
+        if not matches:
+            return self._no_match(catalog)
+        visible = [document.name for document in matches if document.name not in found]
+        repeated = self._times_asked() > 1
+        parts = []
+        if found:
+            parts.append(_found([catalog.document(name) for name in found]))
+        if visible:
+            names = ", ".join(f"`{one_line(name, _LINE)}`" for name in visible)
+            verb = "is" if len(visible) == 1 else "are"
+            parts.append(
+                f"{names} {verb} already available: call {'it' if verb == 'is' else 'one'} directly."
+            )
+        if repeated and not found:
+            parts.append("Searching again with these words finds nothing else.")
+        return "\n".join(parts)
+
+    def _no_match(self, catalog: Catalog) -> str:
+        asked = one_line(" ".join([self._text, *self._names]), 80)
+        if not asked and not self._domain:
+            return "Say what the tool should do: a verb and an object, such as 'send an email'."
+        if self._times_asked() > 1:
+            return (
+                f"Still no tool matches '{asked}', and searching again for it will not change that. "
+                "Use other words, or answer without a tool."
+            )
+        domains = _listed(document.domain for document in catalog.documents)
+        where = f" in '{one_line(self._domain, 80)}'" if self._domain else ""
+        hint = f" Tools are grouped by: {domains}." if domains else ""
+        return (
+            f"No tool matches '{asked}'{where}. Try other words for it: what it does, and to what."
+            f"{hint} If nothing fits, answer without a tool."
+        )
+
+    def _times_asked(self) -> int:
+        """How often this was asked since the user last wrote, this call included."""
+        asked = (self._text.casefold(), sorted(self._names), self._domain.casefold())
+        times = 0
+        for message in reversed(self._messages):
+            if is_from_user(message):
+                break
+            for name, args in tool_calls(message):
+                if name == self._settings.name:
+                    times += asked == (
+                        _as_text(args.get("query")).strip().casefold(),
+                        sorted(_as_list(args.get("names"))),
+                        _as_text(args.get("domain")).strip().casefold(),
+                    )
+        return times
+
+
+def _found(documents: Sequence[ToolDocument]) -> str:
+    lines = [f"`{one_line(d.name, _LINE)}`: {one_line(_summary(d.description), _LINE)}" for d in documents]
+    if len(lines) == 1:
+        stop = "" if lines[0].endswith((".", "!", "?", "…")) else "."
+        return f"Found tool {lines[0]}{stop} It is now available for the rest of this conversation."
+    listed = "\n".join(f"- {line}" for line in lines)
+    return f"Found {len(lines)} tools, now available for the rest of this conversation:\n{listed}"
+
+
+def _summary(description: str) -> str:
+    """Return the first paragraph: what follows in a docstring is about arguments and results."""
+    return next((part for part in description.split("\n\n") if part.strip()), "")
+
+
+def _listed(words: Any) -> str:
+    distinct = [one_line(word, 40) for word in dict.fromkeys(words) if word]
+    more = f" and {len(distinct) - _SHOWN_NAMES} more" if len(distinct) > _SHOWN_NAMES else ""
+    return ", ".join(distinct[:_SHOWN_NAMES]) + more

@@ -1,0 +1,161 @@
+"""What ranking knows of a tool: `ToolDocument`, read from every shape that tools come in.
+
+Reading is cheap by contract. Asking LangChain for a tool's JSON schema costs milliseconds a tool, so
+parameters come from `model_fields` or from the schema dict as it stands, never from a schema getter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from langchain_tool_selection.portable import as_tool
+
+
+@dataclass(frozen=True)
+class ToolDocument:
+    """The text of one tool, as rankers see it. Never sent to a model.
+
+    Attributes:
+        name: The tool's name, as the model would call it.
+        description: The tool's own description, whole.
+        parameters: `(name, description)` of each top-level parameter, in the schema's order.
+        examples: Requests that this tool answers, in users' words.
+        tags: Words that people use for it and the description does not.
+        domain: The server or group that the tool belongs to; empty where unknown.
+    """
+
+    name: str
+    description: str = ""
+    parameters: tuple[tuple[str, str], ...] = ()
+    examples: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    domain: str = ""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """16 hex digits over everything above: equal text, equal fingerprint, in every process."""
+        return digest(
+            repr((self.name, self.description, self.parameters, self.examples, self.tags, self.domain))
+        )
+
+
+def digest(*parts: str) -> str:
+    """Return 16 hex digits that stand for `parts` in their order, the same in every process."""
+    state = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        state.update(part.encode("utf-8", "surrogatepass"))
+        state.update(b"\0")
+    return state.hexdigest()
+
+
+def document_of(tool: Any) -> ToolDocument:
+    """Return the document of a tool of any kind.
+
+    Args:
+        tool: A `ToolDocument` (returned as it is), a LangChain tool, an MCP tool, an OpenAI or
+            Anthropic tool dict, or anything else with a name and a description.
+
+    Raises:
+        TypeError: `tool` has no name.
+    """
+    if isinstance(tool, ToolDocument):
+        return tool
+    named = as_tool(tool)
+    hints = _hints(tool)
+    return ToolDocument(
+        name=named.name,
+        description=named.description,
+        parameters=tuple(_parameters(_schema(tool))),
+        examples=_strings(hints.get("examples")),
+        tags=_strings(getattr(tool, "tags", None)) + _strings(hints.get("tags")),
+        domain=_domain(hints),
+    )
+
+
+def content_key(tool: Any) -> tuple[Any, ...]:
+    """Return a key that changes whenever `document_of(tool)` may change; costs well under 1 µs.
+
+    Objects that are expensive to compare count by identity, so the caller must keep `tool` alive for
+    as long as it keeps the key.
+    """
+    return (
+        tool.name,
+        tool.description,
+        id(tool.args_schema),
+        repr(tool.extras) if tool.extras else None,
+        repr(tool.metadata) if tool.metadata else None,
+        tuple(tool.tags) if tool.tags else None,
+    )
+
+
+def _schema(tool: Any) -> Any:
+    if isinstance(tool, Mapping):
+        function = tool.get("function")
+        fields = function if isinstance(function, Mapping) else tool
+        return fields.get("parameters") or fields.get("input_schema") or fields.get("inputSchema")
+    for attribute in ("args_schema", "inputSchema", "input_schema", "parameters"):
+        schema = getattr(tool, attribute, None)
+        if schema is not None:
+            return schema
+    return None
+
+
+def _parameters(schema: Any) -> Iterable[tuple[str, str]]:
+    if isinstance(schema, Mapping):
+        properties = schema.get("properties")
+        if isinstance(properties, Mapping):
+            for name, spec in properties.items():
+                text = spec.get("description") if isinstance(spec, Mapping) else None
+                yield str(name), text if isinstance(text, str) else ""
+        return
+    # pydantic 2 models have model_fields; a pydantic 1 model, still allowed as args_schema, __fields__
+    fields = getattr(schema, "model_fields", None) or getattr(schema, "__fields__", None)
+    if not isinstance(fields, Mapping):
+        return
+    for name, field in fields.items():
+        if _is_injected(field):
+            continue
+        info = getattr(field, "field_info", field)
+        yield str(name), getattr(info, "description", None) or ""
+
+
+def _is_injected(field: Any) -> bool:
+    # The runtime, state or store that LangGraph passes in is no parameter to the model.
+    marks = [getattr(field, "annotation", None), *getattr(field, "metadata", ())]
+    return any(
+        "Injected" in getattr(mark if isinstance(mark, type) else type(mark), "__name__", "")
+        or getattr(mark, "__name__", "") == "ToolRuntime"
+        for mark in marks
+    )
+
+
+def _hints(tool: Any) -> dict[str, Any]:
+    """Merge what a tool carries for search only: its `metadata`, then its `extras`."""
+    hints: dict[str, Any] = {}
+    for source in (getattr(tool, "metadata", None), getattr(tool, "extras", None)):
+        if isinstance(source, Mapping):
+            hints.update(source)
+    if isinstance(tool, Mapping) and isinstance(tool.get("domain"), str):
+        hints["domain"] = tool["domain"]
+    return hints
+
+
+def _domain(hints: Mapping[str, Any]) -> str:
+    if isinstance(hints.get("domain"), str):
+        return str(hints["domain"])
+    server = hints.get("mcp")
+    for key in ("server", "name"):
+        server = server.get(key) if isinstance(server, Mapping) else None
+    return server if isinstance(server, str) else ""
+
+
+def _strings(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, Iterable) and not isinstance(value, Mapping):
+        return tuple(item for item in value if isinstance(item, str))
+    return ()

@@ -1,0 +1,183 @@
+"""`ToolIndex` keeps a ranker in step with tools that come and go; a `Catalog` is one state of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import isfinite
+from typing import Any
+
+from langchain_tool_selection._documents import ToolDocument, content_key, digest, document_of
+from langchain_tool_selection._ranking import Hit, Query, Ranker, arank, as_ranker
+
+_CATALOGS = 64
+"""Catalogues kept: roles and agents that take turns on one index find theirs again."""
+
+_DOCUMENTS = 100_000
+"""Tools whose reading is remembered, before that memory starts anew."""
+
+
+@dataclass(frozen=True)
+class Delta:
+    """What a sync changed, as tool names in registration order."""
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether anything changed."""
+        return bool(self.added or self.changed or self.removed)
+
+
+@dataclass(frozen=True, eq=False)
+class Catalog:
+    """The tools of one moment, searchable. Never changes, so threads share it freely.
+
+    Attributes:
+        documents: In registration order, names unique.
+        delta: What is different from the catalogue that was synced before this one.
+    """
+
+    documents: tuple[ToolDocument, ...]
+    ranker: Ranker
+    delta: Delta = field(default_factory=Delta)
+
+    @cached_property
+    def names(self) -> dict[str, int]:
+        """Each name with its position in registration order."""
+        return {document.name: position for position, document in enumerate(self.documents)}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """16 hex digits over all documents in their order."""
+        return digest(*(document.fingerprint for document in self.documents))
+
+    def document(self, name: str) -> ToolDocument:
+        """Return the document of a tool.
+
+        Raises:
+            KeyError: there is no such tool.
+        """
+        return self.documents[self.names[name]]
+
+    def search(
+        self, query: Query, *, allowed: Collection[str] | None = None, limit: int | None = None
+    ) -> list[Hit]:
+        """Return what matches, best first; ties in registration order.
+
+        Args:
+            query: What to search for. An empty query matches nothing.
+            allowed: Names to give back; `None` means all. A mask: it changes nobody's score.
+            limit: At most this many hits.
+
+        Raises:
+            ValueError: the ranker returned a score that is not finite.
+            Exception: whatever else the ranker raises.
+        """
+        if not query or not self.documents:
+            return []
+        hits = self.ranker.rank(query, self.documents, limit=limit if allowed is None else None)
+        return self._checked(hits, allowed, limit)
+
+    async def asearch(
+        self, query: Query, *, allowed: Collection[str] | None = None, limit: int | None = None
+    ) -> list[Hit]:
+        """As `search`, awaiting the ranker where it can be awaited."""
+        if not query or not self.documents:
+            return []
+        hits = await arank(self.ranker, query, self.documents, limit=limit if allowed is None else None)
+        return self._checked(hits, allowed, limit)
+
+    def _checked(self, hits: Iterable[Hit], allowed: Collection[str] | None, limit: int | None) -> list[Hit]:
+        best: dict[str, Hit] = {}
+        for name, score in hits:
+            if not isfinite(score):
+                msg = (
+                    f"{type(self.ranker).__name__} scored tool {name!r} with {score!r}; scores must be finite"
+                )
+                raise ValueError(msg)
+            if name in self.names and (allowed is None or name in allowed):
+                best.setdefault(name, Hit(name, score))
+        return sorted(best.values(), key=lambda hit: (-hit.score, self.names[hit.name]))[:limit]
+
+
+class ToolIndex:
+    """Turns tools into searchable catalogues, reading each tool once for as long as it stays the same.
+
+    Thread-safe: `sync` may be called with different tools from many threads, and each caller gets the
+    catalogue of exactly the tools that it passed.
+
+    Args:
+        ranker: A `Ranker`, LangChain `Embeddings`, a scorer, or `None` for `LexicalRanker()`.
+
+    Example:
+        >>> catalog = ToolIndex().sync([{"name": "get_weather", "description": "Forecast for a city."}])
+        >>> catalog.search(Query.of("will it rain? show me the forecast"))[0].name
+        'get_weather'
+    """
+
+    def __init__(self, ranker: Any = None) -> None:
+        self.ranker = as_ranker(ranker)
+        self._documents: dict[Any, tuple[Any, ToolDocument]] = {}
+        self._catalogs: tuple[Catalog, ...] = ()  # most recently used first; replaced, never changed
+        self._lock = threading.Lock()
+
+    def sync(self, tools: Iterable[Any]) -> Catalog:
+        """Return the catalogue of `tools`; of two with one name the first counts.
+
+        Args:
+            tools: Anything that `document_of` reads.
+
+        Raises:
+            TypeError: one of them has no name.
+        """
+        documents = tuple(self._documents_of(tools))
+        for catalog in self._catalogs:
+            # Documents are remembered, so the comparison is by identity almost always.
+            if catalog.documents == documents:
+                return catalog
+        with self._lock:
+            before = self._catalogs[0].documents if self._catalogs else ()
+            catalog = Catalog(documents, self.ranker, _delta(before, documents))
+            self._catalogs = (catalog, *self._catalogs)[:_CATALOGS]
+        return catalog
+
+    def catalog(self, fingerprint: str) -> Catalog | None:
+        """Return the catalogue with this fingerprint if it is still known."""
+        return next((c for c in self._catalogs if c.fingerprint == fingerprint), None)
+
+    def _documents_of(self, tools: Iterable[Any]) -> Iterable[ToolDocument]:
+        seen: set[str] = set()
+        for tool in tools:
+            document = self._document_of(tool)
+            if document.name not in seen:
+                seen.add(document.name)
+                yield document
+
+    def _document_of(self, tool: Any) -> ToolDocument:
+        try:
+            key = content_key(tool)
+            known = self._documents.get(key)
+        except (AttributeError, TypeError):  # no LangChain tool: reading it again is cheap enough
+            return document_of(tool)
+        if known is not None:
+            return known[1]
+        document = document_of(tool)
+        if len(self._documents) >= _DOCUMENTS:
+            self._documents = {}
+        # The schema counts by identity in the key, so it has to stay alive as long as the key does.
+        self._documents[key] = (tool.args_schema, document)
+        return document
+
+
+def _delta(before: Sequence[ToolDocument], after: Sequence[ToolDocument]) -> Delta:
+    old = {document.name: document for document in before}
+    new = {document.name: document for document in after}
+    return Delta(
+        added=tuple(name for name in new if name not in old),
+        changed=tuple(name for name in new if name in old and old[name] != new[name]),
+        removed=tuple(name for name in old if name not in new),
+    )

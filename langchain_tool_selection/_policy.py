@@ -1,0 +1,183 @@
+"""Which tools to show, given what ranking found and what must stay. Pure: no I/O, no agent.
+
+`SelectionPolicy.select` is the only decision in the package about what a model sees. It works on names
+in registration order and gives back a `Selection`, which says of each name why it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Literal
+
+from langchain_tool_selection._ranking import Hit
+
+ReasonKind = Literal[
+    "core", "provider", "deferred", "forced", "discovery", "pinned", "used", "rank", "previous", "fill"
+]
+OnNoMatch = Literal["previous", "fill"]
+
+_NEAR_MISSES = 5
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a tool is shown.
+
+    Attributes:
+        kind: "core" (always included), "provider" (a provider's own tool), "deferred" (the provider
+            loads it on demand), "forced" (tool_choice names it), "discovery" (the search tool),
+            "pinned" (found earlier), "used" (called in a recent turn), "rank" (among the best for the
+            request), "previous" (nothing matched: kept from before), "fill" (nothing matched: first
+            by registration).
+        rank: 1 for the best; only for kind "rank", and only on the call that ranked.
+        score: The ranker's score; likewise.
+    """
+
+    kind: ReasonKind
+    rank: int | None = None
+    score: float | None = None
+
+    def __str__(self) -> str:
+        """For people: `pinned`, or `rank 3 at 4.2`."""
+        return self.kind if self.rank is None else f"{self.kind} {self.rank} at {self.score:.3g}"
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Everything that a selection depends on beside the ranking.
+
+    Attributes:
+        names: All tools of the request, in registration order, unique.
+        kept: Tools that this request must not hide, each with the reason.
+        pinned: Pins, in the order they came; names that are not in `names` are passed over.
+        used: Tools called in recent turns.
+        shown: What the previous call of the same user turn showed, in its order; empty on a turn's
+            first call.
+        ranked: What was chosen by rank when this turn was ranked; `None` on a turn's first call.
+        previous: What was chosen by rank in the turn before.
+    """
+
+    names: Sequence[str] = ()
+    kept: Mapping[str, Reason] = field(default_factory=dict)
+    pinned: Sequence[str] = ()
+    used: frozenset[str] = frozenset()
+    shown: Sequence[str] = ()
+    ranked: Sequence[str] | None = None
+    previous: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What one model call is shown, and why.
+
+    Attributes:
+        names: The tools shown, in the order they are sent.
+        reasons: For each of them, why.
+        ranked: Those chosen by rank (or for want of a match); kept for the whole user turn.
+        hidden: How many tools were withheld.
+        near_misses: The best-scoring tools that were not shown, best first, at most five.
+        changed: Whether the tools differ from those of the call before; `None` if there was none.
+        degraded: What failed and was worked around; empty if all went well.
+        evicted: Pins that were dropped by this call because there were more than allowed.
+    """
+
+    names: tuple[str, ...]
+    reasons: Mapping[str, Reason]
+    ranked: tuple[str, ...] = ()
+    hidden: int = 0
+    near_misses: tuple[Hit, ...] = ()
+    changed: bool | None = None
+    degraded: str = ""
+    evicted: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the selection as JSON values, for events, traces and logs."""
+        return {
+            "shown": {name: str(self.reasons[name]) for name in self.names},
+            "hidden": self.hidden,
+            "near_misses": {hit.name: round(hit.score, 4) for hit in self.near_misses},
+            "changed": self.changed,
+            "degraded": self.degraded,
+            "evicted": list(self.evicted),
+        }
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td><code>{escape(name)}</code></td><td>{escape(str(self.reasons[name]))}</td></tr>"
+            for name in self.names
+        )
+        misses = ", ".join(f"{escape(hit.name)} ({hit.score:.3g})" for hit in self.near_misses)
+        note = f"{self.hidden} hidden" + (f"; nearest: {misses}" if misses else "")
+        note += f"; degraded: {escape(self.degraded)}" if self.degraded else ""
+        return f"<table><tr><th>tool</th><th>shown because</th></tr>{rows}</table><p>{note}</p>"
+
+
+@dataclass(frozen=True)
+class SelectionPolicy:
+    """The settings that decide what is shown. Validated by the middleware that takes them.
+
+    Attributes:
+        top_k: How many tools are shown by rank, beside the kept ones.
+        min_score: Hits below it do not count; `None` counts all.
+        on_no_match: What to show by rank when nothing matches: what the turn before showed
+            ("previous"), or the first `top_k` by registration ("fill").
+    """
+
+    top_k: int = 15
+    min_score: float | None = None
+    on_no_match: OnNoMatch = "previous"
+
+    def select(self, situation: Situation, hits: Sequence[Hit] = ()) -> Selection:
+        """Choose the tools for one model call.
+
+        Args:
+            situation: What is there and what must stay.
+            hits: What ranking found, best first; not looked at when the turn was ranked before.
+        """
+        present = frozenset(situation.names)
+        pinned = {name: Reason("pinned") for name in situation.pinned if name in present}
+        used = {name: Reason("used") for name in situation.names if name in situation.used}
+        reasons = {**used, **pinned, **situation.kept}
+        floor = float("-inf") if self.min_score is None else self.min_score
+        hits = [hit for hit in hits if hit.score >= floor and hit.name in present]
+        by_rank = self._by_rank(situation, hits, reasons)
+        reasons = {**by_rank, **reasons}
+        if not reasons:
+            reasons = by_rank = dict.fromkeys(situation.names[: max(1, self.top_k)], Reason("fill"))
+        names = _ordered(situation, reasons)
+        return Selection(
+            names=names,
+            reasons=reasons,
+            ranked=tuple(by_rank),
+            hidden=len(situation.names) - len(names),
+            near_misses=tuple(hit for hit in hits if hit.name not in reasons)[:_NEAR_MISSES],
+        )
+
+    def _by_rank(
+        self, situation: Situation, hits: Sequence[Hit], kept: Mapping[str, Reason]
+    ) -> dict[str, Reason]:
+        present = frozenset(situation.names)
+        if situation.ranked is not None:
+            return {name: Reason("rank") for name in situation.ranked if name in present}
+        if hits:
+            others = [(rank, hit) for rank, hit in enumerate(hits, 1) if hit.name not in kept]
+            return {hit.name: Reason("rank", rank, hit.score) for rank, hit in others[: self.top_k]}
+        if self.on_no_match == "fill":
+            others_by_registration = [name for name in situation.names if name not in kept]
+            return dict.fromkeys(others_by_registration[: self.top_k], Reason("fill"))
+        return {name: Reason("previous") for name in situation.previous if name in present}
+
+
+def _ordered(situation: Situation, shown: Mapping[str, Reason]) -> tuple[str, ...]:
+    """Order the tools so that what is shown already keeps its place, and additions come last.
+
+    Registration order first, then pins in the order they came. Within one user turn the list of the
+    call before is the beginning of the next one, because providers cache by prefix.
+    """
+    pins_last = [name for name in situation.pinned if shown.get(name) == Reason("pinned")]
+    by_registration = [name for name in situation.names if name in shown and name not in pins_last]
+    return tuple(
+        dict.fromkeys([*(name for name in situation.shown if name in shown), *by_registration, *pins_last])
+    )

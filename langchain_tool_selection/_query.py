@@ -1,0 +1,138 @@
+"""What to search for, read from the conversation.
+
+The newest message of role "user" is not always what the user said last: a summary of older messages
+and a pinned skill come in that role too. And what the user said last is not always a request: "do it",
+"and in Berlin?" mean nothing without the turn before. So a conversation is read as turns, each opened
+by something that a user wrote, and a query is the newest turn's text plus earlier ones at a weight that
+falls with their age and with how much the newest text says by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_tool_selection._documents import digest
+from langchain_tool_selection._ranking import Query
+from langchain_tool_selection._text import MAX_CHARACTERS, query_terms
+
+_HISTORY_WEIGHT = 0.5
+"""Weight of the previous user turn when the newest text has no content word of its own."""
+
+_HISTORY_HALF_TERMS = 4
+"""So many content words in the newest text halve the weight of all earlier ones."""
+
+_HISTORY_DECAY = 0.7
+"""Each turn further back counts this much of the one after it."""
+
+_HISTORY_TURNS = 5
+"""Earlier turns that are read; beyond them the decay leaves nothing that matters."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a user wrote, and what was called from there to the next thing that a user wrote.
+
+    Attributes:
+        text: The words of the message; empty for an image alone, or before the first user message.
+        key: Identifies the message: the same for the same text in the same message. Empty if none.
+        calls: Names of the tools that the model called in this turn, in order.
+    """
+
+    text: str = ""
+    key: str = ""
+    calls: tuple[str, ...] = ()
+
+
+def read_turns(messages: Iterable[Any]) -> list[Turn]:
+    """Split a conversation into turns, the newest first.
+
+    Args:
+        messages: LangChain messages or `{"role", "content"}` dicts, the oldest first.
+
+    Returns:
+        One turn for each message that a user wrote. Calls before the first of them belong to a turn
+        without text or key, which comes last, if there are any.
+    """
+    turns: list[Turn] = []
+    text, key, calls = "", "", list[str]()
+    for message in messages:
+        if is_from_user(message):
+            if key or calls:
+                turns.append(Turn(text, key, tuple(calls)))
+            text, calls = text_of(message), []
+            key = digest(str(_get(message, "id") or ""), text)
+        else:
+            calls.extend(name for name, _ in tool_calls(message))
+    if key or calls:
+        turns.append(Turn(text, key, tuple(calls)))
+    return turns[::-1]
+
+
+def conversation_query(turns: Sequence[Turn]) -> Query:
+    """Return what to search for at the newest of `turns` (newest first, as from `read_turns`)."""
+    texts = [turn.text for turn in turns]
+    if not texts:
+        return Query()
+    parts = [(texts[0], 1.0)] if texts[0].strip() else []
+    own_terms = len(query_terms(texts[0]))
+    weight = _HISTORY_WEIGHT * _HISTORY_HALF_TERMS / (_HISTORY_HALF_TERMS + own_terms)
+    for text in texts[1 : 1 + _HISTORY_TURNS]:
+        if text.strip():
+            parts.append((text, weight))
+        weight *= _HISTORY_DECAY
+    return Query(tuple(parts))
+
+
+def summary_query(messages: Sequence[Any]) -> Query:
+    """Return a query from the newest message that poses as the user's, for want of a real one."""
+    posing = (message for message in reversed(messages) if _role(message) in ("human", "user"))
+    return Query.of(next((text for text in map(text_of, posing) if text.strip()), ""))
+
+
+def is_from_user(message: Any) -> bool:
+    """Whether a user wrote this, and not a middleware in the user's name."""
+    if _role(message) not in ("human", "user"):
+        return False
+    extra = _get(message, "additional_kwargs")
+    # LangChain and deepagents mark what they put in: summaries, pinned skills, rubric feedback.
+    return not (isinstance(extra, Mapping) and extra.get("lc_source"))
+
+
+def text_of(message: Any) -> str:
+    """Return the words of a message, its text blocks on lines of their own, at most 20,000 characters."""
+    content = _get(message, "content")
+    if isinstance(content, str):
+        return content[:MAX_CHARACTERS]
+    if not isinstance(content, Iterable):
+        return ""
+    return "\n".join(_block_texts(content))[:MAX_CHARACTERS]
+
+
+def tool_calls(message: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield name and arguments of each tool call in a message, complete or not."""
+    for attribute in ("tool_calls", "invalid_tool_calls"):
+        calls = _get(message, attribute)
+        for call in calls if isinstance(calls, list) else ():
+            if isinstance(call, str):
+                yield call, {}
+                continue
+            name, args = _get(call, "name"), _get(call, "args")
+            if isinstance(name, str):
+                yield name, args if isinstance(args, Mapping) else {}
+
+
+def _block_texts(content: Iterable[Any]) -> Iterator[str]:
+    for block in content:
+        text = block.get("text") if isinstance(block, Mapping) else block
+        if isinstance(text, str):
+            yield text
+
+
+def _role(message: Any) -> Any:
+    return _get(message, "type") or _get(message, "role")
+
+
+def _get(message: Any, key: str) -> Any:
+    return message.get(key) if isinstance(message, Mapping) else getattr(message, key, None)

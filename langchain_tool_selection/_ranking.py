@@ -1,0 +1,156 @@
+"""What a ranker is, and how rankers combine.
+
+A ranker reads a request and documents and gives back names with scores, best first, and nothing for
+what does not match. It never sees a tool object, so nothing that it keeps can be stale or leak; and it
+is stateless as far as callers can tell: whatever it prepares from documents is a cache of its own.
+That makes one method the whole protocol, and every combination of rankers a ranker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
+
+from langchain_core.embeddings import Embeddings
+
+from langchain_tool_selection._documents import ToolDocument
+from langchain_tool_selection.portable import Scorer, Tool, finite_score, tokenize
+
+
+class Hit(NamedTuple):
+    """A tool that matches, and how well: higher is better, comparable within one search only."""
+
+    name: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Query:
+    """What to search for: texts with weights, the newest first.
+
+    Scores of the parts are added by their weights. The texts are not pasted together, because a long
+    earlier message would drown a short new one.
+
+    Attributes:
+        parts: `(text, weight)` pairs; weights are positive, the newest text has weight 1.
+    """
+
+    parts: tuple[tuple[str, float], ...] = ()
+
+    @classmethod
+    def of(cls, text: str) -> Query:
+        """Return the query for one text; an empty query if the text is blank."""
+        return cls(((text, 1.0),) if text.strip() else ())
+
+    @property
+    def text(self) -> str:
+        """The newest text, or an empty string."""
+        return self.parts[0][0] if self.parts else ""
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to search for."""
+        return bool(self.parts)
+
+
+@runtime_checkable
+class Ranker(Protocol):
+    """Ranks documents against a query. The one method to write for a ranker of your own.
+
+    A ranker that waits for something (a service, a model) also has `arank`, with the same signature
+    and result, which is awaited on the async path. Without it `rank` is called there too.
+
+    Example:
+        >>> class ByLength:
+        ...     def rank(self, query, documents, *, limit=None):
+        ...         return [Hit(d.name, 1 / (1 + len(d.description))) for d in documents]
+    """
+
+    def rank(
+        self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None
+    ) -> Iterable[Hit]:
+        """Return hits for the documents that match, and none for those that don't.
+
+        Args:
+            query: What to search for; never empty.
+            documents: All candidates, in registration order, names unique. The same tuple comes
+                again for as long as nothing changes, so it serves as a cache key by identity.
+            limit: How many hits the caller will look at; `None` means all. More are allowed.
+
+        Returns:
+            Hits with finite scores, in any order; ties are broken by registration order.
+        """
+        ...
+
+
+class AsyncRanker(Ranker, Protocol):
+    """A ranker with an async twin."""
+
+    def arank(
+        self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None
+    ) -> Awaitable[Iterable[Hit]]:
+        """As `rank`, awaited."""
+        ...
+
+
+async def arank(
+    ranker: Ranker, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None
+) -> Iterable[Hit]:
+    """Await a ranker's `arank`, or call its `rank` where it has none."""
+    if hasattr(ranker, "arank"):
+        return await cast("AsyncRanker", ranker).arank(query, documents, limit=limit)
+    return ranker.rank(query, documents, limit=limit)
+
+
+def as_ranker(ranker: Any) -> Ranker:
+    """Turn whatever `ranker=` takes into a ranker.
+
+    Args:
+        ranker: `None` for the default `LexicalRanker`; a `Ranker`; LangChain `Embeddings`, fused with
+            the default ranker; or a scorer `(tool, query_tokens) -> float` as `portable` takes it.
+
+    Raises:
+        TypeError: it is none of these.
+    """
+    # Imported here: the implementations import this module for its protocol.
+    from langchain_tool_selection._lexical import LexicalRanker  # noqa: PLC0415
+    from langchain_tool_selection._semantic import EmbeddingRanker, HybridRanker  # noqa: PLC0415
+
+    if ranker is None:
+        return LexicalRanker()
+    if isinstance(ranker, type):
+        msg = f"ranker takes an instance, got the class {ranker.__name__}; write {ranker.__name__}()"
+        raise TypeError(msg)
+    if isinstance(ranker, Ranker):
+        return ranker
+    if isinstance(ranker, Embeddings):
+        return HybridRanker(LexicalRanker(), EmbeddingRanker(ranker))
+    if callable(ranker):
+        return ScorerRanker(ranker)
+    msg = (
+        f"ranker takes a Ranker, LangChain Embeddings or a scorer (tool, query_tokens) -> float, "
+        f"got {type(ranker).__name__}"
+    )
+    raise TypeError(msg)
+
+
+class ScorerRanker:
+    """A ranker over any scorer of `portable`: one call for each tool and part of the query."""
+
+    def __init__(self, scorer: Scorer | Callable[..., float]) -> None:
+        self._scorer = scorer
+
+    def rank(self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None) -> list[Hit]:
+        """Return the tools that score above zero, by the weighted sum over the query's parts.
+
+        Raises:
+            ValueError: the scorer returned something that is no finite number.
+        """
+        parts = [(tokenize(text), weight) for text, weight in query.parts]
+        hits = []
+        for document in documents:
+            tool = Tool(document.name, document.description)
+            score = sum(w * finite_score(self._scorer(tool, tokens), tool.name) for tokens, w in parts)
+            if score > 0:
+                hits.append(Hit(tool.name, score))
+        return hits

@@ -1,0 +1,173 @@
+"""`EmbeddingRanker` over any LangChain `Embeddings`, and `HybridRanker`, which fuses two rankers."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from langchain_core.embeddings import Embeddings
+
+from langchain_tool_selection._documents import ToolDocument
+from langchain_tool_selection._ranking import Hit, Query, Ranker, arank
+
+_Matrix: TypeAlias = npt.NDArray[np.float32]
+
+
+class EmbeddingRanker:
+    """Ranks by the cosine between the embeddings of a request and of each tool.
+
+    A tool is embedded once for each text that it ever had, in one call for all that are new; vectors
+    are kept by fingerprint. Thread-safe. It does not catch what the embeddings raise: the middleware
+    does, and carries on with words alone.
+
+    Args:
+        embeddings: Any LangChain `Embeddings`. On the async path its `aembed_*` are awaited.
+        min_cosine: Tools below this cosine, -1 to 1, are no hits. What counts as close differs from
+            one model to the next; 0.3 fits most sentence encoders.
+        max_vectors: How many vectors to keep; the least recently used go first.
+    """
+
+    def __init__(self, embeddings: Embeddings, *, min_cosine: float = 0.3, max_vectors: int = 20_000) -> None:
+        if not isinstance(embeddings, Embeddings):
+            msg = f"embeddings must be LangChain Embeddings, got {type(embeddings).__name__}"
+            raise TypeError(msg)
+        self._embeddings = embeddings
+        self._min_cosine = min_cosine
+        self._max_vectors = max_vectors
+        self._vectors: OrderedDict[str, _Matrix] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def rank(self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None) -> list[Hit]:
+        """Return documents at or above the cosine threshold.
+
+        Raises:
+            ValueError: the embeddings returned the wrong number of vectors, or vectors that are
+                empty, of unequal length, or not finite.
+        """
+        missing = self._missing(documents)
+        if missing:
+            self._keep(missing, self._embeddings.embed_documents([_text(d) for d in missing]))
+        vectors = [self._embeddings.embed_query(text) for text, _ in query.parts]
+        return self._hits(query, documents, vectors)
+
+    async def arank(
+        self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None
+    ) -> list[Hit]:
+        """As `rank`, through the embeddings' async methods."""
+        missing = self._missing(documents)
+        if missing:
+            self._keep(missing, await self._embeddings.aembed_documents([_text(d) for d in missing]))
+        vectors = [await self._embeddings.aembed_query(text) for text, _ in query.parts]
+        return self._hits(query, documents, vectors)
+
+    def _missing(self, documents: Sequence[ToolDocument]) -> list[ToolDocument]:
+        with self._lock:
+            return [document for document in documents if document.fingerprint not in self._vectors]
+
+    def _keep(self, documents: list[ToolDocument], vectors: list[list[float]]) -> None:
+        matrix = _normalized(vectors, len(documents))
+        with self._lock:
+            for document, vector in zip(documents, matrix, strict=True):
+                self._vectors[document.fingerprint] = vector
+            while len(self._vectors) > max(self._max_vectors, len(documents)):
+                self._vectors.popitem(last=False)
+
+    def _hits(self, query: Query, documents: Sequence[ToolDocument], vectors: list[list[float]]) -> list[Hit]:
+        if not documents:
+            return []
+        with self._lock:
+            known = [d for d in documents if d.fingerprint in self._vectors]
+            rows = [self._vectors[d.fingerprint] for d in known]
+            for document in known:
+                self._vectors.move_to_end(document.fingerprint)
+        weights = np.array([weight for _, weight in query.parts], np.float32)
+        cosines = (weights / weights.sum()) @ (_normalized(vectors, len(weights)) @ np.stack(rows).T)
+        return [Hit(d.name, float(c)) for d, c in zip(known, cosines, strict=True) if c >= self._min_cosine]
+
+
+class HybridRanker:
+    """Fuses two rankers by score: `weight` of the second, the rest of the first.
+
+    Scores of different rankers have different scales, so each side is standardised over its own hits
+    before it is added (z-scores); fusing ranks instead loses to the better side where one is weak.
+    A tool that one side does not find counts there as that side's weakest hit.
+
+    Args:
+        first: Usually a `LexicalRanker`.
+        second: Usually an `EmbeddingRanker`.
+        weight: Share of the second ranker, 0 to 1.
+
+    Raises:
+        ValueError: `weight` is outside 0 to 1.
+    """
+
+    def __init__(self, first: Ranker, second: Ranker, *, weight: float = 0.5) -> None:
+        if not 0 <= weight <= 1:
+            msg = f"weight must be between 0 and 1, got {weight!r}"
+            raise ValueError(msg)
+        self._first, self._second, self._weight = first, second, weight
+
+    def rank(self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None) -> list[Hit]:
+        """Return all hits of either ranker, by their fused score."""
+        return self._fuse(self._first.rank(query, documents), self._second.rank(query, documents))
+
+    async def arank(
+        self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None
+    ) -> list[Hit]:
+        """As `rank`, awaiting rankers that can be awaited."""
+        return self._fuse(
+            await arank(self._first, query, documents), await arank(self._second, query, documents)
+        )
+
+    def _fuse(self, first: Iterable[Hit], second: Iterable[Hit]) -> list[Hit]:
+        sides = [(_standardised(first), 1 - self._weight), (_standardised(second), self._weight)]
+        names = dict.fromkeys(name for scores, _ in sides for name in scores)
+        floors = [min(scores.values(), default=0.0) for scores, _ in sides]
+        return [
+            Hit(
+                name,
+                sum(
+                    weight * scores.get(name, floor)
+                    for (scores, weight), floor in zip(sides, floors, strict=True)
+                ),
+            )
+            for name in names
+        ]
+
+
+def _standardised(hits: Iterable[Hit]) -> dict[str, float]:
+    scores = {hit.name: hit.score for hit in hits}
+    values = np.array(list(scores.values()))
+    if not len(values):
+        return {}
+    spread = float(values.std()) or 1.0
+    mean = float(values.mean())
+    return {name: (score - mean) / spread for name, score in scores.items()}
+
+
+def _text(document: ToolDocument) -> str:
+    # Parameter names help a small encoder; their descriptions drown the sentence that matters.
+    parameters = ", ".join(name for name, _ in document.parameters)
+    text = f"{document.name}: {document.description}"
+    return f"{text} Parameters: {parameters}" if parameters else text
+
+
+def _normalized(vectors: Any, expected: int) -> _Matrix:
+    try:
+        matrix = np.asarray(vectors, np.float32)
+    except (TypeError, ValueError) as error:
+        msg = "the embeddings returned vectors of unequal length or with something that is no number"
+        raise ValueError(msg) from error
+    if matrix.ndim != 2 or len(matrix) != expected or not matrix.shape[1]:
+        msg = f"the embeddings returned an array of shape {matrix.shape} for {expected} texts"
+        raise ValueError(msg)
+    if not np.isfinite(matrix).all():
+        msg = "the embeddings returned a vector that is not finite"
+        raise ValueError(msg)
+    length = np.linalg.norm(matrix, axis=1, keepdims=True)
+    unit: _Matrix = np.divide(matrix, length, out=np.zeros_like(matrix), where=length > 0)
+    return unit

@@ -1,0 +1,95 @@
+"""What the middleware keeps in graph state, and how writes to it are merged.
+
+Two traps make this module look the way it does:
+
+- LangGraph takes a reducer from the *last* item of `Annotated` only. One place further left, it is
+  ignored without a word, and two discoveries in one message end the run.
+- LangChain and deepagents resolve these annotations at run time. A name that only a type checker can
+  see would silently turn a private key into one that leaks to subagents. Hence no postponed
+  annotations here, and no import under TYPE_CHECKING.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, NotRequired
+
+from langchain.agents.middleware.types import AgentState, PrivateStateAttr
+
+PINS = "tool_selection_pinned"
+TURN = "tool_selection_turn"
+
+_MAX_NAME = 256
+"""Longer strings are no tool's name: providers stop at 64 or 128 characters."""
+
+_VERSION = 1
+
+
+def merge_pins(current: Any, update: Any) -> list[str]:
+    """Append new pins to those there are: each once, in the order they came.
+
+    Accepts whatever a checkpoint or a person may have put there. A string counts as one name; what is
+    no name is passed over. To remove pins, write `Overwrite([...])`.
+    """
+    return list(dict.fromkeys([*pins_in(current), *pins_in(update)]))
+
+
+def pins_in(value: Any) -> list[str]:
+    """Return the tool names in `value`, whatever it is."""
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list | tuple | set | frozenset):
+        return []
+    return [name for name in value if isinstance(name, str) and 0 < len(name) <= _MAX_NAME]
+
+
+def last_turn(_current: Any, update: Any) -> Any:
+    """Keep the newest write."""
+    return update
+
+
+@dataclass(frozen=True)
+class TurnRecord:
+    """What was decided for the current user turn, so that its later calls decide the same.
+
+    Attributes:
+        key: The user turn that this is about; see `Turn.key`.
+        ranked: What was chosen by rank when the turn began.
+        shown: What the last model call was shown, in order.
+        catalog: Fingerprint of the catalogue of the last model call: what a search may find.
+    """
+
+    key: str = ""
+    ranked: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    catalog: str = ""
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the record as JSON values."""
+        return {
+            "version": _VERSION,
+            "key": self.key,
+            "ranked": list(self.ranked),
+            "shown": list(self.shown),
+            "catalog": self.catalog,
+        }
+
+    @classmethod
+    def from_state(cls, state: Any) -> "TurnRecord | None":
+        """Read the record from graph state; `None` if there is none that this version understands."""
+        value = state.get(TURN) if isinstance(state, Mapping) else None
+        if not isinstance(value, Mapping) or value.get("version") != _VERSION:
+            return None
+        key, catalog = value.get("key"), value.get("catalog")
+        return cls(
+            key if isinstance(key, str) else "",
+            tuple(pins_in(value.get("ranked"))),
+            tuple(pins_in(value.get("shown"))),
+            catalog if isinstance(catalog, str) else "",
+        )
+
+
+class ToolSelectionState(AgentState[Any]):
+    """The agent's state with what tool selection remembers. Private: no input, no output, no subagent."""
+
+    tool_selection_pinned: NotRequired[Annotated[list[str], PrivateStateAttr, merge_pins]]
+    tool_selection_turn: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, last_turn]]

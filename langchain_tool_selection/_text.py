@@ -1,0 +1,138 @@
+"""Words: how the text of a request and of a tool become the same index terms.
+
+A tool says `createIssue`, `jira.create-issue` or `JIRA_CREATE_ISSUE`; a person says "please open two
+issues". Both go through `terms`, so that they meet: Unicode folded (NFKC, case, accents), identifiers
+split, words stemmed. Scripts written without spaces become overlapping character pairs, which need no
+dictionary. Words that carry no need ("please", "can you") are dropped from requests only; in a tool's
+text they cost nothing, because nobody searches for them.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from functools import lru_cache
+
+import Stemmer
+
+MAX_CHARACTERS = 20_000
+"""Text beyond this is not read: a pasted log says no more about the wanted tool in its second 20 kB."""
+
+_ACCENTS = re.compile(r"[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]+")
+# Invisible on screen, meaningful to a tokenizer or a model: zero-width, bidi and tag characters, soft
+# hyphen, variation selectors. A description must not differ from what a reviewer can see of it.
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]+"
+)
+# Chinese, Japanese, Thai, Lao, Khmer and Burmese put no space between words. Korean does, but glues
+# its particles to them; pairs of syllables see through that.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
+)
+# The vowel signs of Indic scripts are marks, not letters, to a regular expression; words keep them.
+_RUN = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[\u0900-\u0963\u0966-\u0dff])+")
+_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]")
+_ASCII_RUN = re.compile(r"[A-Za-z0-9]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_POSSESSIVE = re.compile(r"(?<=\w)'(?:s|d|m|ll|re|ve)\b")
+_ELISION = re.compile(r"\b(?:[cdjlmnst]|qu)'(?=\w{2})", re.IGNORECASE)
+
+# What people say to an assistant around what they want. Verbs that tools are named after (get, list,
+# find, send, check, show, make) are not here: dropping them costs more recall than they add noise.
+_STOP_WORDS = frozenset(
+    """
+    a about above after again all also am an and any anything are around as at be because been before
+    being below between both but by can cannot cant could did didnt do does doesnt doing done dont
+    during each else ever every everything few for from further had has have having he help her here
+    hers herself hey hi hello him himself his how i if in into is isnt it its itself just kindly lets
+    like may maybe me might more most must my myself need needed no nor not now of off ok okay on once
+    one only or other our ours ourselves out over own please same shall she should so some somebody
+    someone something such sure than thank thanks that the their theirs them themselves then there these
+    they thing things this those though through to too tool tools under until up upon us very via want
+    wanna wants was we well were what when where whether which while who whom whose why will wish with
+    within without wont would wouldnt yeah yes you your yours yourself gonna gotta got actually also
+    already currently really quite simply able see using use
+    """.split()
+)
+
+_STEMMERS = {
+    "LATIN": Stemmer.Stemmer("english"),
+    "CYRILLIC": Stemmer.Stemmer("russian"),
+    "GREEK": Stemmer.Stemmer("greek"),
+    "ARABIC": Stemmer.Stemmer("arabic"),
+}
+_STEMMER_LOCK = threading.Lock()  # a stemmer keeps its cache on itself, unguarded
+
+
+def normalize(text: str) -> str:
+    """Return `text` in compatibility form (NFKC), without characters that nobody can see."""
+    text = text[:MAX_CHARACTERS]
+    return text if text.isascii() else _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+
+
+def terms(text: str) -> list[str]:
+    """Return the index terms of a tool's text, in order and with repetitions."""
+    found: list[str] = []
+    for run in _runs(text):
+        found.extend(_terms_of(run))
+    return found
+
+
+def query_terms(text: str) -> list[str]:
+    """Return the index terms of a request: as `terms`, without stop words and repetitions."""
+    found: dict[str, None] = {}
+    for run in _runs(text):
+        if run.casefold() not in _STOP_WORDS:
+            found.update(dict.fromkeys(_terms_of(run)))
+    return list(found)
+
+
+def _runs(text: str) -> list[str]:
+    """Split text into runs of letters and digits, each of one kind of script."""
+    text = normalize(text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
+    if "'" in text or "\u2019" in text:
+        text = _ELISION.sub(" ", _POSSESSIVE.sub("", text.replace("\u2019", "'"))).replace("'", "")
+    return _ASCII_RUN.findall(text) if text.isascii() else _RUN.findall(text)
+
+
+@lru_cache(maxsize=100_000)
+def _terms_of(run: str) -> tuple[str, ...]:
+    # A catalogue of a thousand tools repeats few words often: without this cache, indexing it takes
+    # longer than the whole agent step that selection is meant to shorten.
+    if _UNSPACED_RUN.match(run):
+        return tuple(run[i : i + 2] for i in range(len(run) - 1)) or (run,)
+    parts = _CAMEL.split(run)
+    if len(parts) > 1:
+        # `GitHub` is one word to a person and two to a splitter: index both readings.
+        parts.append(run)
+    return tuple(_stem(part.casefold()) for part in parts)
+
+
+def _stem(word: str) -> str:
+    if not word.isalpha():
+        return word
+    script = "LATIN" if word.isascii() else unicodedata.name(word[0], "").partition(" ")[0]
+    stemmer = _STEMMERS.get(script)
+    if stemmer is None:
+        return word
+    with _STEMMER_LOCK:
+        return str(stemmer.stemWord(word))
+
+
+def one_line(text: str, limit: int) -> str:
+    """Return text of unknown origin as one plain line of at most `limit` characters.
+
+    Made for quoting a third party's words to a model or a log: no line breaks, control or invisible
+    characters, and no character that opens markup, code or a link there.
+    """
+    text = normalize(text).translate(_PLAIN)
+    text = "".join(" " if unicodedata.category(char)[0] in "CZ" else char for char in text)
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+_PLAIN = str.maketrans({"`": "'", "<": "‹", ">": "›", "[": "(", "]": ")", "{": "(", "}": ")", "|": "/"})

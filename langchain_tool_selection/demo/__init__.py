@@ -1,0 +1,1 @@
+"""Runnable demonstrations: `python -m langchain_tool_selection demo`."""
