@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, get_origin
 
 from langchain_tool_selection.portable import as_tool
 
@@ -113,7 +113,9 @@ def _parameters(schema: Any) -> Iterable[tuple[str, str]]:
                 yield str(name), text if isinstance(text, str) else ""
         return
     # pydantic 2 models have model_fields; a pydantic 1 model, still allowed as args_schema, __fields__
-    fields = getattr(schema, "model_fields", None) or getattr(schema, "__fields__", None)
+    fields = getattr(schema, "model_fields", None)
+    if fields is None:
+        fields = getattr(schema, "__fields__", None)
     if not isinstance(fields, Mapping):
         return
     for name, field in fields.items():
@@ -126,11 +128,10 @@ def _parameters(schema: Any) -> Iterable[tuple[str, str]]:
 def _is_injected(field: Any) -> bool:
     # The runtime, state or store that LangGraph passes in is no parameter to the model.
     marks = [getattr(field, "annotation", None), *getattr(field, "metadata", ())]
-    return any(
-        "Injected" in getattr(mark if isinstance(mark, type) else type(mark), "__name__", "")
-        or getattr(mark, "__name__", "") == "ToolRuntime"
-        for mark in marks
-    )
+    kinds = (get_origin(mark) or mark for mark in marks)
+    types = (kind if isinstance(kind, type) else type(kind) for kind in kinds)
+    # By name, because the base of `ToolRuntime` is private to LangChain.
+    return any("InjectedToolArg" in base.__name__ for type_ in types for base in type_.__mro__)
 
 
 def _hints(tool: Any) -> dict[str, Any]:

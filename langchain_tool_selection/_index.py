@@ -38,7 +38,7 @@ class Catalog:
 
     Attributes:
         documents: In registration order, names unique.
-        delta: What is different from the catalogue that was synced before this one.
+        delta: What is different from the catalogue that came before it, when it was first seen.
     """
 
     documents: tuple[ToolDocument, ...]
@@ -100,7 +100,7 @@ class Catalog:
                 )
                 raise ValueError(msg)
             if name in self.names and (allowed is None or name in allowed):
-                best.setdefault(name, Hit(name, score))
+                best[name] = max(Hit(name, float(score)), best.get(name, Hit(name, float("-inf"))))
         return sorted(best.values(), key=lambda hit: (-hit.score, self.names[hit.name]))[:limit]
 
 
@@ -138,12 +138,18 @@ class ToolIndex:
         for catalog in self._catalogs:
             # Documents are remembered, so the comparison is by identity almost always.
             if catalog.documents == documents:
+                if catalog is not self._catalogs[0]:
+                    self._remember(catalog)
                 return catalog
-        with self._lock:
-            before = self._catalogs[0].documents if self._catalogs else ()
-            catalog = Catalog(documents, self.ranker, _delta(before, documents))
-            self._catalogs = (catalog, *self._catalogs)[:_CATALOGS]
+        before = self._catalogs[0].documents if self._catalogs else ()
+        catalog = Catalog(documents, self.ranker, _delta(before, documents))
+        self._remember(catalog)
         return catalog
+
+    def _remember(self, catalog: Catalog) -> None:
+        with self._lock:
+            others = (other for other in self._catalogs if other is not catalog)
+            self._catalogs = (catalog, *others)[:_CATALOGS]
 
     def catalog(self, fingerprint: str) -> Catalog | None:
         """Return the catalogue with this fingerprint if it is still known."""

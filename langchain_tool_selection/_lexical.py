@@ -75,6 +75,8 @@ _TYPO_LENGTH = 4
 _TYPO_RATIO = 0.8
 """How alike two spellings must be, as the share of matching letters (Ratcliff/Obershelp)."""
 
+_NO_POSTING: _Posting = (np.zeros(0, np.int32), np.zeros((0, len(_FIELDS)), np.uint8))
+
 _SNAPSHOTS = 8
 """Catalogues kept ready: as many roles or agents can share one ranker without rebuilding."""
 
@@ -97,7 +99,7 @@ class LexicalRanker:
     def __init__(self, *, weights: FieldWeights | None = None) -> None:
         weights = weights or FieldWeights()
         self._weights = np.array([getattr(weights, field) for field in _FIELDS], np.float32)
-        self._snapshots: tuple[_Snapshot, ...] = ()  # most recently used first; replaced, never changed
+        self._snapshots: tuple[_Snapshot, ...] = ()  # the newest first; replaced, never changed
         self._lock = threading.Lock()
         self._spelling = _Spelling()
 
@@ -108,19 +110,19 @@ class LexicalRanker:
         for text, weight in query.parts:
             total += np.float32(weight) * self._score(snapshot, query_terms(text))
         found = np.flatnonzero(total > 0)
-        if limit is not None and limit < len(found):
+        if limit is not None and 0 < limit < len(found):
             # Keep everything that ties with the last one wanted: order among ties is decided below.
             threshold = np.partition(total[found], len(found) - limit)[len(found) - limit]
             found = found[total[found] >= threshold]
         order = np.lexsort((snapshot.position[found], -total[found]))
-        return [Hit(snapshot.names[slot], float(total[slot])) for slot in found[order][:limit]]
+        return [Hit(snapshot.by_slot[slot].name, float(total[slot])) for slot in found[order][:limit]]
 
     def _score(self, snapshot: _Snapshot, words: list[str]) -> _Floats:
         scores = np.zeros(snapshot.size, np.float32)
         idf: dict[str, float] = {}
         for word in words:
             for term, share in self._readings(snapshot, word):
-                slots, counts = snapshot.postings[term]
+                slots, counts = snapshot.posting(term) or _NO_POSTING
                 idf[term] = snapshot.idf(term) * share
                 tf = (counts * snapshot.length_factors[slots]) @ self._weights
                 scores[slots] += np.float32(idf[term] * (_K1 + 1)) * tf / (tf + np.float32(_K1))
@@ -128,19 +130,19 @@ class LexicalRanker:
         return scores
 
     def _readings(self, snapshot: _Snapshot, word: str) -> Iterable[tuple[str, float]]:
-        if word in snapshot.postings:
+        if snapshot.posting(word):
             return ((word, 1.0),)
-        neighbour = self._spelling.nearest(word, snapshot.postings)
+        neighbour = self._spelling.nearest(word, snapshot)
         return ((neighbour, _TYPO_WEIGHT),) if neighbour else ()
 
     @staticmethod
     def _add_name_coverage(snapshot: _Snapshot, scores: _Floats, idf: dict[str, float]) -> None:
-        if len(scores) > _COVERAGE_DEPTH:
-            top = np.argpartition(scores, -_COVERAGE_DEPTH)[-_COVERAGE_DEPTH:]
-        else:
-            top = np.arange(len(scores))
-        for slot in top[scores[top] > 0]:
-            name = snapshot.name_terms[slot]
+        found = np.flatnonzero(scores > 0)
+        if len(found) > _COVERAGE_DEPTH:
+            # All that tie with the last one are in: equal tools must stay equal.
+            found = found[scores[found] >= np.partition(scores[found], -_COVERAGE_DEPTH)[-_COVERAGE_DEPTH]]
+        for slot in found.tolist():
+            name = snapshot.name_terms(slot)
             whole = sum(snapshot.idf(term) for term in name)
             covered = sum(idf.get(term, 0.0) for term in name)
             if whole:
@@ -161,132 +163,167 @@ class LexicalRanker:
 
 
 class _Snapshot:
-    """The postings of one catalogue. Documents stand in slots; the slots of removed ones are reused."""
+    """The postings of one catalogue. Documents stand in slots; the slots of removed ones are reused.
+
+    Most snapshots are an earlier one with a few tools changed. They share its `bulk` and hold only the
+    postings that the change touched.
+    """
 
     def __init__(self, documents: tuple[ToolDocument, ...], base: _Snapshot | None = None) -> None:
         """Index `documents`, starting from what `base` has of them."""
-        self.documents = documents
+        self.slots: dict[str, int]  # fingerprint -> slot
+        self.touched: dict[str, _Posting]
+        self.changes: int  # documents added or removed since `bulk` was made
         wanted = {document.fingerprint: document for document in documents}
-        self.slots: dict[str, int] = {}  # fingerprint -> slot
-        self.postings: dict[str, _Posting] = {}
-        self.name_terms: dict[int, frozenset[str]] = {}
-        self.lengths = np.zeros((0, len(_FIELDS)), np.int32)
-        if base and len(wanted.keys() & base.slots.keys()) > len(base.slots) // 2:
-            self._keep(base, wanted)
-        self._add([document for key, document in wanted.items() if key not in self.slots])
+        kept = wanted.keys() & base.slots.keys() if base else wanted.keys() & ()
+        added = [document for key, document in wanted.items() if key not in kept]
+        self.documents = documents
+        if base is None or len(added) + len(base.slots) - len(kept) + base.changes > len(kept) // 4:
+            self.slots = {key: slot for slot, key in enumerate(wanted)}
+            self.bulk, self.lengths = _index(list(wanted.values()))
+            self.touched, self.changes = {}, 0
+        else:
+            self._change(base, wanted, added)
         self.size = len(self.lengths)
-        self.names = {self.slots[document.fingerprint]: document.name for document in documents}
+        self.by_slot = {self.slots[document.fingerprint]: document for document in documents}
         self.position = np.zeros(self.size, np.int32)
-        self.position[list(self.names)] = np.arange(len(documents))
+        self.position[list(self.by_slot)] = np.arange(len(documents))
         average = np.maximum(self.lengths.sum(0) / max(1, len(documents)), 1)
         self.length_factors = (1 / (1 - _B + _B * self.lengths / average)).astype(np.float32)
+        self._name_terms: dict[int, frozenset[str]] = {}
+
+    def posting(self, term: str) -> _Posting | None:
+        """Return the slots of the documents that have a word, and its counts; `None` if none has it."""
+        if (posting := self.touched.get(term)) is None:
+            posting = self.bulk.posting(term)
+        return posting if posting is not None and len(posting[0]) else None
 
     def idf(self, term: str) -> float:
-        """Return the weight of an indexed word: positive, higher the fewer documents have it."""
-        frequency = len(self.postings[term][0])
+        """Return the weight of a word: positive, higher the fewer documents have it."""
+        posting = self.posting(term)
+        frequency = 0 if posting is None else len(posting[0])
         return log(1 + (len(self.documents) - frequency + 0.5) / (frequency + 0.5))
 
-    def _keep(self, base: _Snapshot, wanted: Mapping[str, ToolDocument]) -> None:
-        self.slots = {key: slot for key, slot in base.slots.items() if key in wanted}
-        self.postings = dict(base.postings)
-        self.name_terms = dict(base.name_terms)
-        self.lengths = base.lengths.copy()
+    def name_terms(self, slot: int) -> frozenset[str]:
+        """Return the words of a document's name."""
+        if (known := self._name_terms.get(slot)) is None:
+            known = self._name_terms[slot] = frozenset(terms(self.by_slot[slot].name))
+        return known
+
+    def _change(self, base: _Snapshot, wanted: Mapping[str, ToolDocument], added: list[ToolDocument]) -> None:
         removed = [document for document in base.documents if document.fingerprint not in wanted]
         gone = np.zeros(base.size, bool)
         gone[[base.slots[document.fingerprint] for document in removed]] = True
-        self.lengths[gone] = 0
+        self.slots = {key: slot for key, slot in base.slots.items() if key in wanted}
+        self.bulk, self.touched = base.bulk, dict(base.touched)
+        self.changes = base.changes + len(removed) + len(added)
         for term in {term for document in removed for field in _field_terms(document) for term in field}:
-            slots, counts = self.postings[term]
+            slots, counts = self.posting(term) or _NO_POSTING
             left = ~gone[slots]
-            if left.any():
-                self.postings[term] = (slots[left], counts[left])
-            else:
-                del self.postings[term]
-
-    def _add(self, documents: list[ToolDocument]) -> None:
+            self.touched[term] = (slots[left], counts[left])
         used = set(self.slots.values())
-        free = islice((slot for slot in count() if slot not in used), len(documents))
-        lengths: dict[int, list[int]] = {}
-        entries: defaultdict[str, list[tuple[int, bytes]]] = defaultdict(list)
-        for slot, document in zip(free, documents, strict=False):
-            words = _field_terms(document)
-            self.slots[document.fingerprint] = slot
-            self.name_terms[slot] = frozenset(words[_NAME])
-            lengths[slot] = [len(field) for field in words]
-            for term, counts in _counts(words).items():
-                entries[term].append((slot, bytes(counts)))
-        grown = np.zeros((max([*self.slots.values()], default=-1) + 1, len(_FIELDS)), np.int32)
-        grown[: len(self.lengths)] = self.lengths[: len(grown)]
-        for slot, row in lengths.items():
-            grown[slot] = row
-        self.lengths = grown
-        for term, found in entries.items():
-            posting = (
-                np.array([slot for slot, _ in found], np.int32),
-                np.frombuffer(b"".join(row for _, row in found), np.uint8).reshape(-1, len(_FIELDS)),
-            )
-            old = self.postings.get(term)
-            self.postings[term] = (
-                posting
-                if old is None
-                else (np.concatenate([old[0], posting[0]]), np.concatenate([old[1], posting[1]]))
-            )
+        free = list(islice((slot for slot in count() if slot not in used), len(added)))
+        lengths = np.zeros((max([*used, *free], default=-1) + 1, len(_FIELDS)), np.int32)
+        lengths[: base.size] = np.where(gone[:, None], 0, base.lengths)[: len(lengths)]
+        bulk, lengths[free] = _index(added)
+        for term in bulk.offsets:
+            slots, counts = self.posting(term) or _NO_POSTING
+            new_slots, new_counts = bulk.posting(term) or _NO_POSTING
+            new_slots = np.array(free, np.int32)[new_slots]
+            self.touched[term] = (np.concatenate([slots, new_slots]), np.concatenate([counts, new_counts]))
+        self.slots |= {document.fingerprint: slot for document, slot in zip(added, free, strict=True)}
+        self.lengths = lengths
+
+
+@dataclass(frozen=True)
+class _Bulk:
+    """Postings of many documents in three arrays, one word's after the other's."""
+
+    offsets: Mapping[str, tuple[int, int]]
+    slots: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.uint8]
+
+    def posting(self, term: str) -> _Posting | None:
+        if (span := self.offsets.get(term)) is None:
+            return None
+        return self.slots[slice(*span)], self.counts[slice(*span)]
+
+
+def _index(documents: Sequence[ToolDocument]) -> tuple[_Bulk, npt.NDArray[np.int32]]:
+    """Count the words of documents, which stand in slots 0, 1, 2, ...; also return field lengths."""
+    fields = [field for document in documents for field in _field_terms(document)]
+    number: dict[str, int] = {}
+    occurrences = np.array(
+        [number.setdefault(term, len(number)) for field in fields for term in field], np.int64
+    )
+    lengths = np.array([len(field) for field in fields], np.int32).reshape(-1, len(_FIELDS))
+    field_of = np.repeat(np.tile(np.arange(len(_FIELDS)), len(documents)), lengths.ravel())
+    slot_of = np.repeat(np.arange(len(documents)), lengths.sum(1))
+    rows, row_of = np.unique(occurrences * max(1, len(documents)) + slot_of, return_inverse=True)
+    counts = np.bincount(row_of * len(_FIELDS) + field_of, minlength=len(rows) * len(_FIELDS))
+    starts = np.searchsorted(rows, np.arange(len(number) + 1) * max(1, len(documents))).tolist()
+    return _Bulk(
+        {term: (starts[index], starts[index + 1]) for term, index in number.items()},
+        (rows % max(1, len(documents))).astype(np.int32),
+        np.minimum(counts, 255).astype(np.uint8).reshape(-1, len(_FIELDS)),
+    ), lengths
 
 
 def _field_terms(document: ToolDocument) -> tuple[list[str], ...]:
+    names, texts = zip(*document.parameters, strict=True) if document.parameters else ((), ())
     return (
         terms(document.name),
         terms(document.domain),
         terms(document.description),
-        terms(" ".join(name for name, _ in document.parameters)),
-        terms(" ".join(text for _, text in document.parameters)),
+        terms(" ".join(names)),
+        terms(" ".join(texts)),
         terms(" ".join(document.examples)),
         terms(" ".join(document.tags)),
     )
 
 
-def _counts(field_terms: Iterable[list[str]]) -> dict[str, bytearray]:
-    counts: dict[str, bytearray] = {}
-    for index, words in enumerate(field_terms):
-        for word, times in Counter(words).items():
-            counts.setdefault(word, bytearray(len(_FIELDS)))[index] = min(times, 255)
-    return counts
-
-
 class _Spelling:
     """Finds the known word that an unknown one was meant to be, by shared letter triples.
 
-    Grows with the words of all catalogues seen; which of them are in use now, the caller says.
+    Grows with the words of all catalogues seen; which of them are in use now, the snapshot says.
     """
 
     def __init__(self) -> None:
-        self._learned: Mapping[str, object] = {}
+        self._learned: set[str] = set()
+        self._learned_from: tuple[object, ...] = ()
         self._by_triple: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._lock = threading.Lock()
 
-    def nearest(self, word: str, known: Mapping[str, object]) -> str | None:
-        """Return the word of `known` that is spelled most like `word`, or `None` if none is alike."""
+    def nearest(self, word: str, snapshot: _Snapshot) -> str | None:
+        """Return the snapshot's word that is spelled most like `word`, or `None` if none is alike."""
         if len(word) < _TYPO_LENGTH or not word.isalpha():
             return None
-        self._learn(known)
-        shared = Counter(
-            other for triple in _triples(word) for other in list(self._by_triple.get(triple, ()))
-        )
-        candidates = sorted(shared.keys() & known.keys(), key=lambda other: (-shared[other], other))[:20]
-        ratios = {other: SequenceMatcher(None, word, other).ratio() for other in candidates}
-        best = max(ratios, key=lambda other: ratios[other], default=None)
-        return best if best is not None and ratios[best] >= _TYPO_RATIO else None
-
-    def _learn(self, known: Mapping[str, object]) -> None:
-        # On first need and not when indexing: most of the time goes into words nobody misspells.
-        if self._learned is known:
-            return
         with self._lock:
-            for word in known.keys() - self._learned.keys():
-                if len(word) >= _TYPO_LENGTH - 1:
-                    for triple in _triples(word):
-                        self._by_triple[triple][word] = None
-            self._learned = known
+            self._learn(snapshot)
+            shared = Counter(other for triple in _triples(word) for other in self._by_triple.get(triple, ()))
+        # Too few common triples cannot make a close enough spelling; most candidates end here.
+        candidates = [other for other, common in shared.items() if common * 3 >= len(word)]
+        candidates.sort(key=lambda other: (-shared[other], other))
+        best, best_ratio = None, _TYPO_RATIO
+        matcher = SequenceMatcher(autojunk=False)
+        matcher.set_seq2(word)
+        for other in candidates[:20]:
+            matcher.set_seq1(other)
+            ratio = matcher.ratio() if matcher.real_quick_ratio() >= best_ratio else 0.0
+            if ratio > best_ratio or (ratio == best_ratio and best is None):
+                best, best_ratio = (other, ratio) if snapshot.posting(other) else (best, best_ratio)
+        return best
+
+    def _learn(self, snapshot: _Snapshot) -> None:
+        # On first need and not when indexing: most of the time goes into words nobody misspells.
+        if self._learned_from == (snapshot.bulk, len(snapshot.touched)):
+            return
+        for word in (snapshot.bulk.offsets.keys() | snapshot.touched.keys()) - self._learned:
+            if len(word) >= _TYPO_LENGTH - 1:
+                for triple in _triples(word):
+                    self._by_triple[triple][word] = None
+            self._learned.add(word)
+        self._learned_from = (snapshot.bulk, len(snapshot.touched))
 
 
 def _triples(word: str) -> set[str]:

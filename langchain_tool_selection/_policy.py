@@ -14,7 +14,17 @@ from typing import Any, Literal
 from langchain_tool_selection._ranking import Hit
 
 ReasonKind = Literal[
-    "core", "provider", "deferred", "forced", "discovery", "pinned", "used", "rank", "previous", "fill"
+    "core",
+    "provider",
+    "deferred",
+    "forced",
+    "discovery",
+    "pinned",
+    "used",
+    "rank",
+    "previous",
+    "fill",
+    "turn",
 ]
 OnNoMatch = Literal["previous", "fill"]
 
@@ -30,7 +40,7 @@ class Reason:
             loads it on demand), "forced" (tool_choice names it), "discovery" (the search tool),
             "pinned" (found earlier), "used" (called in a recent turn), "rank" (among the best for the
             request), "previous" (nothing matched: kept from before), "fill" (nothing matched: first
-            by registration).
+            by registration), "turn" (chosen when this user turn began).
         rank: 1 for the best; only for kind "rank", and only on the call that ranked.
         score: The ranker's score; likewise.
     """
@@ -41,7 +51,9 @@ class Reason:
 
     def __str__(self) -> str:
         """For people: `pinned`, or `rank 3 at 4.2`."""
-        return self.kind if self.rank is None else f"{self.kind} {self.rank} at {self.score:.3g}"
+        if self.rank is None or self.score is None:
+            return self.kind
+        return f"{self.kind} {self.rank} at {self.score:.3g}"
 
 
 @dataclass(frozen=True)
@@ -97,7 +109,7 @@ class Selection:
         return {
             "shown": {name: str(self.reasons[name]) for name in self.names},
             "hidden": self.hidden,
-            "near_misses": {hit.name: round(hit.score, 4) for hit in self.near_misses},
+            "near_misses": {hit.name: round(float(hit.score), 4) for hit in self.near_misses},
             "changed": self.changed,
             "degraded": self.degraded,
             "evicted": list(self.evicted),
@@ -139,11 +151,13 @@ class SelectionPolicy:
         present = frozenset(situation.names)
         pinned = {name: Reason("pinned") for name in situation.pinned if name in present}
         used = {name: Reason("used") for name in situation.names if name in situation.used}
-        reasons = {**used, **pinned, **situation.kept}
+        kept = {**pinned, **situation.kept}
         floor = float("-inf") if self.min_score is None else self.min_score
         hits = [hit for hit in hits if hit.score >= floor and hit.name in present]
-        by_rank = self._by_rank(situation, hits, reasons)
-        reasons = {**by_rank, **reasons}
+        by_rank = self._by_rank(situation, hits, {**used, **kept})
+        # What a turn has shown stays for the turn, whatever brought it: the list must not shrink in between.
+        shown = {name: Reason("turn") for name in situation.shown if name in present}
+        reasons = {**shown, **used, **by_rank, **kept}
         if not reasons:
             reasons = by_rank = dict.fromkeys(situation.names[: max(1, self.top_k)], Reason("fill"))
         names = _ordered(situation, reasons)
@@ -160,7 +174,7 @@ class SelectionPolicy:
     ) -> dict[str, Reason]:
         present = frozenset(situation.names)
         if situation.ranked is not None:
-            return {name: Reason("rank") for name in situation.ranked if name in present}
+            return {name: Reason("turn") for name in situation.ranked if name in present}
         if hits:
             others = [(rank, hit) for rank, hit in enumerate(hits, 1) if hit.name not in kept]
             return {hit.name: Reason("rank", rank, hit.score) for rank, hit in others[: self.top_k]}

@@ -82,18 +82,19 @@ def conversation_query(turns: Sequence[Turn]) -> Query:
         if text.strip():
             parts.append((text, weight))
         weight *= _HISTORY_DECAY
-    return Query(tuple(parts))
+    # The newest text that there is counts in full, or a threshold on scores would mean something else.
+    return Query(tuple((text, weight / parts[0][1]) for text, weight in parts))
 
 
 def summary_query(messages: Sequence[Any]) -> Query:
     """Return a query from the newest message that poses as the user's, for want of a real one."""
-    posing = (message for message in reversed(messages) if _role(message) in ("human", "user"))
+    posing = (message for message in reversed(messages) if _has_user_role(message))
     return Query.of(next((text for text in map(text_of, posing) if text.strip()), ""))
 
 
 def is_from_user(message: Any) -> bool:
     """Whether a user wrote this, and not a middleware in the user's name."""
-    if _role(message) not in ("human", "user"):
+    if not _has_user_role(message):
         return False
     extra = _get(message, "additional_kwargs")
     # LangChain and deepagents mark what they put in: summaries, pinned skills, rubric feedback.
@@ -118,7 +119,8 @@ def tool_calls(message: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
             if isinstance(call, str):
                 yield call, {}
                 continue
-            name, args = _get(call, "name"), _get(call, "args")
+            function = _get(call, "function") or call  # OpenAI's own form, in dicts, has one level more
+            name, args = _get(function, "name"), _get(function, "args")
             if isinstance(name, str):
                 yield name, args if isinstance(args, Mapping) else {}
 
@@ -130,8 +132,9 @@ def _block_texts(content: Iterable[Any]) -> Iterator[str]:
             yield text
 
 
-def _role(message: Any) -> Any:
-    return _get(message, "type") or _get(message, "role")
+def _has_user_role(message: Any) -> bool:
+    # "chat" messages of LangChain have a role of their own, beside their type.
+    return bool({"human", "user", "HumanMessageChunk"} & {_get(message, "type"), _get(message, "role")})
 
 
 def _get(message: Any, key: str) -> Any:

@@ -48,45 +48,54 @@ class EmbeddingRanker:
             ValueError: the embeddings returned the wrong number of vectors, or vectors that are
                 empty, of unequal length, or not finite.
         """
-        missing = self._missing(documents)
+        rows, missing = self._known(documents)
         if missing:
-            self._keep(missing, self._embeddings.embed_documents([_text(d) for d in missing]))
+            rows |= self._keep(missing, self._embeddings.embed_documents([_text(d) for d in missing]))
         vectors = [self._embeddings.embed_query(text) for text, _ in query.parts]
-        return self._hits(query, documents, vectors)
+        return self._hits(query, documents, rows, vectors)
 
     async def arank(
         self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None
     ) -> list[Hit]:
         """As `rank`, through the embeddings' async methods."""
-        missing = self._missing(documents)
+        rows, missing = self._known(documents)
         if missing:
-            self._keep(missing, await self._embeddings.aembed_documents([_text(d) for d in missing]))
+            rows |= self._keep(missing, await self._embeddings.aembed_documents([_text(d) for d in missing]))
         vectors = [await self._embeddings.aembed_query(text) for text, _ in query.parts]
-        return self._hits(query, documents, vectors)
+        return self._hits(query, documents, rows, vectors)
 
-    def _missing(self, documents: Sequence[ToolDocument]) -> list[ToolDocument]:
+    def _known(self, documents: Sequence[ToolDocument]) -> tuple[dict[str, _Matrix], list[ToolDocument]]:
+        """Return the vectors at hand by fingerprint, and the documents that have none yet."""
+        keys = [document.fingerprint for document in documents]
         with self._lock:
-            return [document for document in documents if document.fingerprint not in self._vectors]
+            rows = {key: self._vectors[key] for key in keys if key in self._vectors}
+            for fingerprint in rows:
+                self._vectors.move_to_end(fingerprint)
+        return rows, [document for document in documents if document.fingerprint not in rows]
 
-    def _keep(self, documents: list[ToolDocument], vectors: list[list[float]]) -> None:
+    def _keep(self, documents: list[ToolDocument], vectors: list[list[float]]) -> dict[str, _Matrix]:
         matrix = _normalized(vectors, len(documents))
+        rows = {document.fingerprint: row for document, row in zip(documents, matrix, strict=True)}
         with self._lock:
-            for document, vector in zip(documents, matrix, strict=True):
-                self._vectors[document.fingerprint] = vector
-            while len(self._vectors) > max(self._max_vectors, len(documents)):
+            self._vectors.update(rows)
+            while len(self._vectors) > self._max_vectors:
                 self._vectors.popitem(last=False)
+        return rows
 
-    def _hits(self, query: Query, documents: Sequence[ToolDocument], vectors: list[list[float]]) -> list[Hit]:
+    def _hits(
+        self,
+        query: Query,
+        documents: Sequence[ToolDocument],
+        rows: dict[str, _Matrix],
+        vectors: list[list[float]],
+    ) -> list[Hit]:
         if not documents:
             return []
-        with self._lock:
-            known = [d for d in documents if d.fingerprint in self._vectors]
-            rows = [self._vectors[d.fingerprint] for d in known]
-            for document in known:
-                self._vectors.move_to_end(document.fingerprint)
         weights = np.array([weight for _, weight in query.parts], np.float32)
-        cosines = (weights / weights.sum()) @ (_normalized(vectors, len(weights)) @ np.stack(rows).T)
-        return [Hit(d.name, float(c)) for d, c in zip(known, cosines, strict=True) if c >= self._min_cosine]
+        matrix = np.stack([rows[document.fingerprint] for document in documents])
+        cosines = (weights / weights.sum()) @ (_normalized(vectors, len(weights)) @ matrix.T)
+        pairs = zip(documents, cosines.tolist(), strict=True)
+        return [Hit(document.name, cosine) for document, cosine in pairs if cosine >= self._min_cosine]
 
 
 class HybridRanker:

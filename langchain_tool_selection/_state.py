@@ -37,9 +37,17 @@ def pins_in(value: Any) -> list[str]:
     """Return the tool names in `value`, whatever it is."""
     if isinstance(value, str):
         value = [value]
-    if not isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, set | frozenset):
+        # A set has no order of its own, and hash order differs from one process to the next.
+        value = sorted(name for name in value if isinstance(name, str))
+    if not isinstance(value, list | tuple):
         return []
     return [name for name in value if isinstance(name, str) and 0 < len(name) <= _MAX_NAME]
+
+
+def state_value(state: Any, key: str) -> Any:
+    """Return a key of graph state, which may be a mapping or a model; `None` if it is not there."""
+    return state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)
 
 
 def last_turn(_current: Any, update: Any) -> Any:
@@ -76,7 +84,7 @@ class TurnRecord:
     @classmethod
     def from_state(cls, state: Any) -> "TurnRecord | None":
         """Read the record from graph state; `None` if there is none that this version understands."""
-        value = state.get(TURN) if isinstance(state, Mapping) else None
+        value = state_value(state, TURN)
         if not isinstance(value, Mapping) or value.get("version") != _VERSION:
             return None
         key, catalog = value.get("key"), value.get("catalog")

@@ -13,17 +13,21 @@ import re
 import threading
 import unicodedata
 from functools import lru_cache
+from itertools import chain
 
 import Stemmer
 
 MAX_CHARACTERS = 20_000
 """Text beyond this is not read: a pasted log says no more about the wanted tool in its second 20 kB."""
 
-_ACCENTS = re.compile(r"[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]+")
+# Accents of Latin and Greek, vowel points of Hebrew and Arabic; but Cyrillic short i is a letter of its own.
+_ACCENTS = re.compile(
+    r"[\u0300-\u0305\u0307-\u036f\u0591-\u05c7\u064b-\u065f\u0670]|(?<![\u0418\u0438])\u0306"
+)
 # Invisible on screen, meaningful to a tokenizer or a model: zero-width, bidi and tag characters, soft
 # hyphen, variation selectors. A description must not differ from what a reviewer can see of it.
 _INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]+"
+    "[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]+"
 )
 # Chinese, Japanese, Thai, Lao, Khmer and Burmese put no space between words. Korean does, but glues
 # its particles to them; pairs of syllables see through that.
@@ -46,14 +50,15 @@ _STOP_WORDS = frozenset(
     a about above after again all also am an and any anything are around as at be because been before
     being below between both but by can cannot cant could did didnt do does doesnt doing done dont
     during each else ever every everything few for from further had has have having he help her here
-    hers herself hey hi hello him himself his how i if in into is isnt it its itself just kindly lets
-    like may maybe me might more most must my myself need needed no nor not now of off ok okay on once
-    one only or other our ours ourselves out over own please same shall she should so some somebody
-    someone something such sure than thank thanks that the their theirs them themselves then there these
-    they thing things this those though through to too tool tools under until up upon us very via want
-    wanna wants was we well were what when where whether which while who whom whose why will wish with
-    within without wont would wouldnt yeah yes you your yours yourself gonna gotta got actually also
-    already currently really quite simply able see using use
+    hers herself hey hi hello him himself his how i if in into is isnt it its itself just kindly let
+    lets havent couldnt hasnt arent wasnt werent shouldnt hadnt like may maybe me might more most must
+    my myself need needed no nor not now of off ok okay on once one only or other our ours ourselves out
+    over own please same shall she should so some somebody someone something such sure than thank thanks
+    that the their theirs them themselves then there these they thing things this those though through
+    to too tool tools under until up upon us very via want wanna wants was we well were what when where
+    whether which while who whom whose why will wish with within without wont would wouldnt yeah yes you
+    your yours yourself gonna gotta got actually also already currently really quite simply able see
+    using use
     """.split()
 )
 
@@ -74,10 +79,7 @@ def normalize(text: str) -> str:
 
 def terms(text: str) -> list[str]:
     """Return the index terms of a tool's text, in order and with repetitions."""
-    found: list[str] = []
-    for run in _runs(text):
-        found.extend(_terms_of(run))
-    return found
+    return list(chain.from_iterable(map(_terms_of, _runs(text)))) if text else []
 
 
 def query_terms(text: str) -> list[str]:
@@ -85,7 +87,7 @@ def query_terms(text: str) -> list[str]:
     found: dict[str, None] = {}
     for run in _runs(text):
         if run.casefold() not in _STOP_WORDS:
-            found.update(dict.fromkeys(_terms_of(run)))
+            found.update(dict.fromkeys(_pairs(run) or _terms_of(run)))
     return list(found)
 
 
@@ -103,13 +105,21 @@ def _runs(text: str) -> list[str]:
 def _terms_of(run: str) -> tuple[str, ...]:
     # A catalogue of a thousand tools repeats few words often: without this cache, indexing it takes
     # longer than the whole agent step that selection is meant to shorten.
-    if _UNSPACED_RUN.match(run):
-        return tuple(run[i : i + 2] for i in range(len(run) - 1)) or (run,)
+    if pairs := _pairs(run):
+        # Single characters too, for a request of one.
+        return (*pairs, *run) if len(run) > 1 else pairs
     parts = _CAMEL.split(run)
     if len(parts) > 1:
         # `GitHub` is one word to a person and two to a splitter: index both readings.
         parts.append(run)
     return tuple(_stem(part.casefold()) for part in parts)
+
+
+def _pairs(run: str) -> tuple[str, ...]:
+    """Return overlapping pairs of characters, or one alone; nothing for a script that spaces words."""
+    if not _UNSPACED_RUN.match(run):
+        return ()
+    return tuple(run[i : i + 2] for i in range(len(run) - 1)) or (run,)
 
 
 def _stem(word: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isnan
 from typing import Any, Literal, get_args
 
 from langchain.agents.middleware.types import (
@@ -40,7 +41,7 @@ from langchain_tool_selection._query import (
     tool_calls,
 )
 from langchain_tool_selection._ranking import Hit, Query
-from langchain_tool_selection._state import PINS, TURN, ToolSelectionState, TurnRecord, pins_in
+from langchain_tool_selection._state import PINS, TURN, ToolSelectionState, TurnRecord, pins_in, state_value
 from langchain_tool_selection.portable import check_names, check_top_k
 
 logger = logging.getLogger("langchain_tool_selection")
@@ -112,6 +113,9 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         if isinstance(min_score, bool) or not isinstance(min_score, int | float | None):
             msg = f"min_score must be a number or None, got {min_score!r} of type {type(min_score).__name__}"
             raise TypeError(msg)
+        if min_score is not None and isnan(min_score):
+            msg = "min_score must be a number or None, got nan, which no score reaches"
+            raise ValueError(msg)
         if query is not None and not callable(query):
             msg = f"query must be a callable that takes the model request, got {type(query).__name__}"
             raise TypeError(msg)
@@ -192,8 +196,10 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
 
     def _apply(self, plan: _Plan, hits: list[Hit], degraded: str) -> _Step:
         if plan.passes:
-            unique = len(plan.tools) == len(plan.request.tools)
-            request = plan.request if unique else plan.request.override(tools=[*plan.tools.values()])
+            # As without this middleware: its search tool has nothing to find.
+            tools = [tool for tool in plan.tools.values() if not self._is_own(tool)]
+            same = len(tools) == len(plan.request.tools)
+            request = plan.request if same else plan.request.override(tools=tools)
             # A record says that something is hidden. Where that was so before, it is over now.
             return _Step(request, {TURN: {}} if plan.record else None)
         situation = plan.situation
@@ -205,7 +211,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         selection = replace(selection, changed=changed, degraded=degraded, evicted=plan.evicted)
         record = replace(plan.next_record, ranked=selection.ranked, shown=selection.names)
         update: dict[str, Any] = {} if record == plan.record else {TURN: record.to_state()}
-        if list(situation.pinned) != pins_in(_value(plan.request.state, PINS)):
+        if list(situation.pinned) != pins_in(state_value(plan.request.state, PINS)):
             update[PINS] = Overwrite(list(situation.pinned))
         self._report(plan.request, selection)
         return _Step(self._exposure.apply(plan.request, selection, plan.tools), update)
@@ -287,7 +293,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         self, state: Any, record: TurnRecord | None, tools: Mapping[str, Any]
     ) -> tuple[list[str], tuple[str, ...]]:
         """Return the pins to go on with, in order, and those that were one too many."""
-        pins = pins_in(_value(state, PINS))
+        pins = pins_in(state_value(state, PINS))
         messages = _messages(state)
         if not pins and record is None:
             # An agent without memory of its own (a subgraph, or an app that passes the history along)
@@ -450,13 +456,8 @@ def _pins_in_history(messages: Sequence[Any]) -> list[str]:
 
 
 def _messages(state: Any) -> Sequence[Any]:
-    messages = _value(state, "messages")
+    messages = state_value(state, "messages")
     return messages if isinstance(messages, list) else []
-
-
-def _value(state: Any, key: str) -> Any:
-    # A state schema may be a TypedDict or a pydantic model.
-    return state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)
 
 
 def _check_count(setting: str, value: Any, *, at_least: int = 0, optional: bool = False) -> None:

@@ -167,7 +167,7 @@ def finite_score(score: Any, tool: str) -> float:
     """Return `score` as a float, or raise a `ValueError` that names the tool it was made for."""
     try:
         value = float(score)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not math.isfinite(value):
         msg = f"the scorer returned {score!r} for tool {tool!r}; it must return a finite number"

@@ -1,0 +1,55 @@
+# Needs Python 3.11 or newer and make. Everything else is set up by the targets themselves.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+# `uv` lives in the environment too, so that nothing has to be there before.
+UV_INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python
+
+.PHONY: help demo test test-floor lint types check clean
+
+help:
+	@echo "make demo        the three-turn scenario, offline"
+	@echo "make demo-mcp    over 200 tools of real MCP servers (installs them)"
+	@echo "make test        all tests at the latest versions"
+	@echo "make test-floor  all tests at the oldest versions that pyproject.toml allows"
+	@echo "make check       lint and types"
+
+$(VENV)/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(UV_INSTALL) --editable '.[cli,mcp,openai]' --group dev
+	@touch $@
+
+.PHONY: setup demo-mcp
+setup: $(VENV)/.ready
+
+demo: setup
+	@$(BIN)/python -m langchain_tool_selection demo
+
+demo-mcp: setup
+	@$(BIN)/python -m langchain_tool_selection demo --mcp 2>/dev/null
+
+test: setup
+	$(BIN)/python -m pytest $(ARGS)
+
+.venv-floor/.ready: pyproject.toml
+	@test -x .venv-floor/bin/python || $(PYTHON) -m venv .venv-floor
+	@.venv-floor/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv-floor/bin/uv pip install --quiet --python .venv-floor/bin/python --resolution lowest-direct --editable '.[cli,mcp,openai]' --group test
+	@touch $@
+
+test-floor: .venv-floor/.ready
+	.venv-floor/bin/python -m pytest $(ARGS)
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+check: lint types
+
+clean:
+	rm -rf .venv* .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

@@ -1,0 +1,7 @@
+"""How property tests run here."""
+
+from hypothesis import settings
+
+# The same examples on every run and no file left behind; time limits belong to benchmarks.
+settings.register_profile("tests", deadline=None, derandomize=True, database=None)
+settings.load_profile("tests")

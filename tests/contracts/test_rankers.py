@@ -1,0 +1,285 @@
+"""What every ranker promises, whatever it is made of. A ranker of your own can be added to RANKERS."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from bag_of_words import BagOfWords
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from langchain_tool_selection import (
+    EmbeddingRanker,
+    HybridRanker,
+    LexicalRanker,
+    Query,
+    Ranker,
+    ToolDocument,
+    ToolIndex,
+    lexical_score,
+)
+from langchain_tool_selection._ranking import as_ranker
+
+RANKERS = {
+    "lexical": LexicalRanker,
+    "scorer": lambda: as_ranker(lexical_score),
+    "embedding": lambda: EmbeddingRanker(BagOfWords(), min_cosine=0.01),
+    "hybrid": lambda: HybridRanker(LexicalRanker(), EmbeddingRanker(BagOfWords(), min_cosine=0.01)),
+}
+
+TOOLS = (
+    ToolDocument("weather_lookup", "Get the weather forecast for a city.", (("city", "City name."),)),
+    ToolDocument("stock_price", "Latest price of a share.", (("ticker", "Its symbol."),)),
+    ToolDocument("translate_text", "Translate text to another language."),
+    ToolDocument("calculator", "Evaluate a basic arithmetic expression."),
+    ToolDocument("create_issue", "Open an issue in the tracker.", tags=("bug",), domain="tracker"),
+    ToolDocument("create_issue_comment", "Comment on an issue in the tracker.", domain="tracker"),
+    ToolDocument("search_law", "日本の法令 を 検索 する"),
+    ToolDocument("buscar_café", "Busca un café cercano."),
+)
+REQUESTS = [
+    "weather forecast for a city",
+    "translate text to another language",
+    "open an issue in the tracker",
+    "evaluate this expression and open the tracker",
+    "検索",
+    "un café cercano",
+    "👩‍👩‍👧 ﷽ \u202eABC\u0000 \ud800",
+    "price " * 500,
+]
+
+
+@pytest.fixture(params=RANKERS)
+def make_ranker(request):
+    return RANKERS[request.param]
+
+
+def search(ranker, tools, text, **options):
+    return ToolIndex(ranker).sync(tools).search(Query.of(text), **options)
+
+
+def names(hits):
+    return [hit.name for hit in hits]
+
+
+def test_it_is_a_ranker(make_ranker):
+    assert isinstance(make_ranker(), Ranker)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("weather forecast for a city", "weather_lookup"),
+        ("evaluate an arithmetic expression", "calculator"),
+        ("comment on an issue", "create_issue_comment"),
+        ("un café cercano", "buscar_café"),
+    ],
+)
+def test_the_tool_with_the_words_of_the_request_comes_first(make_ranker, text, expected):
+    assert names(search(make_ranker(), TOOLS, text))[0] == expected
+
+
+@pytest.mark.parametrize(
+    "kind", sorted(RANKERS.keys() - {"scorer"})
+)  # `lexical_score` knows ASCII words only
+def test_a_request_in_another_script_finds_its_tool(kind):
+    assert names(search(RANKERS[kind](), TOOLS, "検索"))[0] == "search_law"
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+def test_an_empty_query_matches_nothing(make_ranker, text):
+    assert search(make_ranker(), TOOLS, text) == []
+
+
+@pytest.mark.parametrize("text", REQUESTS)
+def test_an_empty_catalogue_has_no_matches(make_ranker, text):
+    assert search(make_ranker(), (), text) == []
+    assert list(make_ranker().rank(Query.of(text), ())) == []
+
+
+@pytest.mark.parametrize("text", REQUESTS)
+def test_scores_are_finite_and_descending_and_names_are_known_and_unique(make_ranker, text):
+    hits = search(make_ranker(), TOOLS, text)
+    scores = [hit.score for hit in hits]
+    assert all(isinstance(score, float) and math.isfinite(score) for score in scores)
+    assert scores == sorted(scores, reverse=True)
+    assert len(set(names(hits))) == len(hits)
+    assert set(names(hits)) <= {tool.name for tool in TOOLS}
+
+
+@pytest.mark.parametrize("text", REQUESTS)
+@pytest.mark.parametrize("limit", [0, 1, 3, 99])
+def test_a_limit_gives_the_beginning_of_the_whole_list(make_ranker, text, limit):
+    ranker = make_ranker()
+    assert search(ranker, TOOLS, text, limit=limit) == search(ranker, TOOLS, text)[:limit]
+
+
+@pytest.mark.parametrize("limit", [None, 1, 10])
+def test_ties_go_to_the_tool_registered_first(make_ranker, limit):
+    # A hundred and twenty tools of one text: every name has the same words in another order.
+    words = ["ship", "mail", "post", "card", "gift"]
+    tools = []
+    for number in range(120):
+        rest, name = number, list(words)
+        for position in range(len(name) - 1):
+            rest, choice = divmod(rest, len(name) - position)
+            name[position], name[position + choice] = name[position + choice], name[position]
+        tools.append(ToolDocument("_".join(name), "Send a parcel to a person."))
+    assert len({tool.name for tool in tools}) == 120
+    for text in ("send mail", "ship a gift card to a person by post"):
+        for registered in (tools, tools[::-1], tools[50:] + tools[:50]):
+            found = names(search(make_ranker(), registered, text, limit=limit))
+            assert found == [tool.name for tool in registered][:limit]
+
+
+@pytest.mark.parametrize("text", REQUESTS)
+def test_allowed_is_a_mask_that_changes_nobodys_score(make_ranker, text):
+    ranker = make_ranker()
+    everything = search(ranker, TOOLS, text)
+    for allowed in ({"weather_lookup", "create_issue"}, {"search_law"}, set()):
+        assert search(ranker, TOOLS, text, allowed=allowed) == [
+            hit for hit in everything if hit.name in allowed
+        ]
+
+
+@pytest.mark.parametrize("text", REQUESTS)
+def test_ranking_twice_gives_the_same(make_ranker, text):
+    ranker = make_ranker()
+    first = search(ranker, TOOLS, text)
+    assert search(ranker, TOOLS, text) == first
+    assert search(ranker, tuple(TOOLS), text) == search(make_ranker(), TOOLS, text) == first
+
+
+@pytest.mark.parametrize("text", REQUESTS)
+async def test_the_async_path_gives_the_same(make_ranker, text):
+    catalog = ToolIndex(make_ranker()).sync(TOOLS)
+    query = Query(((text, 1.0), ("weather", 0.3)))
+    assert await ToolIndex(make_ranker()).sync(TOOLS).asearch(query) == catalog.search(query)
+    assert await catalog.asearch(query, limit=2) == catalog.search(query, limit=2)
+
+
+def test_syncing_the_same_tools_again_changes_nothing(make_ranker):
+    index = ToolIndex(make_ranker())
+    before = index.sync(TOOLS).search(Query.of("weather in the tracker"))
+    for _ in range(3):
+        assert index.sync(list(TOOLS)).search(Query.of("weather in the tracker")) == before
+
+
+def assert_alike(found, expected):
+    """Assert the same names in the same order with the same scores up to rounding."""
+    assert dict(found) == pytest.approx(dict(expected), abs=1e-5, rel=1e-5)
+    assert names(found) == names(expected)
+
+
+@pytest.mark.parametrize("text", REQUESTS)
+def test_a_removed_tool_leaves_no_trace(make_ranker, text):
+    index = ToolIndex(make_ranker())
+    index.sync(TOOLS).search(Query.of(text))
+    without = TOOLS[:1] + TOOLS[2:4] + TOOLS[5:]
+    assert_alike(index.sync(without).search(Query.of(text)), search(make_ranker(), without, text))
+
+
+def test_a_changed_description_ranks_by_its_new_words(make_ranker):
+    index = ToolIndex(make_ranker())
+    index.sync(TOOLS).search(Query.of("evaluate an expression"))
+    changed = (*TOOLS[:3], ToolDocument("calculator", "Bake bread with yeast."), *TOOLS[4:])
+    catalog = index.sync(changed)
+    assert names(catalog.search(Query.of("bake bread with yeast")))[0] == "calculator"
+    assert_alike(
+        catalog.search(Query.of("evaluate an arithmetic expression")),
+        search(make_ranker(), changed, "evaluate an arithmetic expression"),
+    )
+
+
+def test_two_catalogues_on_one_ranker_do_not_mix(make_ranker):
+    ranker = make_ranker()
+    mine = (ToolDocument("shared", "Bake bread."), TOOLS[0])
+    yours = (ToolDocument("shared", "Weather forecast."), TOOLS[3])
+    for _ in range(2):
+        assert names(search(ranker, mine, "bake bread"))[0] == "shared"
+        assert names(search(ranker, mine, "weather forecast for a city"))[0] == "weather_lookup"
+        assert names(search(ranker, yours, "weather forecast for a city"))[0] == "shared"
+
+
+def test_many_threads_on_one_ranker_each_get_their_own_results(make_ranker):
+    ranker = make_ranker()
+    catalogs = [TOOLS[start : start + 4] for start in range(5)]
+    expected = [[search(make_ranker(), tools, text) for text in REQUESTS[:6]] for tools in catalogs]
+
+    def work(worker):
+        for step in range(10):
+            number = (worker + step) % len(catalogs)
+            tools = tuple(catalogs[number]) if step % 2 else catalogs[number]
+            for text, hits in zip(REQUESTS[:6], expected[number], strict=True):
+                assert_alike(search(ranker, tools, text), hits)
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+def test_a_part_of_a_query_counts_by_its_weight(make_ranker):
+    def first(weather, translate):
+        query = Query(
+            (("weather forecast for a city", weather), ("translate text to another language", translate))
+        )
+        return names(ToolIndex(make_ranker()).sync(TOOLS).search(query))[0]
+
+    assert first(1.0, 0.2) == "weather_lookup"
+    assert first(0.2, 1.0) == "translate_text"
+
+
+_DETERMINISM = """
+import json
+import test_rankers as t
+from langchain_tool_selection import Query, ToolDocument, ToolIndex
+words = "open close read write file mail issue user team page data note task plan step item".split()
+tools = [
+    ToolDocument("_".join([a, b, words[(i + j) % 16]]), f"{a} the {b} of {words[(i * j) % 16]}.", tags=(a, b))
+    for i, a in enumerate(words) for j, b in enumerate(words) if a != b
+]
+requests = ["open the mail of a user", "wrte a note to teh team page", "plan item step task", "read data file"]
+print(json.dumps({
+    name: [ToolIndex(make()).sync(tools).search(Query(((text, 1.0), ("close it", 0.3)))) for text in requests]
+    for name, make in t.RANKERS.items()
+}))
+"""
+
+
+def test_the_same_input_gives_the_same_bytes_in_every_process():
+    paths = [str(Path(__file__).parent), str(Path(__file__).resolve().parents[2])]
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", _DETERMINISM],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(paths)},
+            capture_output=True, check=True, timeout=60,
+        ).stdout
+        for seed in ("1", "2", "3")
+    ]  # fmt: skip
+    assert all(json.loads(printed[0]).values())
+    assert printed[0] == printed[1] == printed[2]
+
+
+documents = st.builds(
+    ToolDocument,
+    name=st.text(min_size=1, max_size=12),
+    description=st.text(max_size=40),
+    parameters=st.lists(st.tuples(st.text(max_size=6), st.text(max_size=10)), max_size=2).map(tuple),
+    examples=st.lists(st.text(max_size=10), max_size=2).map(tuple),
+    tags=st.lists(st.text(max_size=5), max_size=2).map(tuple),
+    domain=st.text(max_size=6),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(tools=st.lists(documents, max_size=6), text=st.text(max_size=40), limit=st.integers(0, 8) | st.none())
+@pytest.mark.parametrize("make", RANKERS.values(), ids=RANKERS)
+def test_no_tool_and_no_request_is_too_odd_to_be_ranked(make, tools, text, limit):
+    hits = search(make(), tools, text, limit=limit)
+    assert all(math.isfinite(hit.score) for hit in hits)
+    assert len(hits) <= (len(tools) if limit is None else limit)

@@ -1,0 +1,42 @@
+"""What the documents show is executed: the README's code blocks and the notebooks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def test_the_code_blocks_of_the_readme_run_from_top_to_bottom() -> None:
+    blocks = re.findall(
+        r"^```python\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE
+    )
+    assert len(blocks) >= 5
+    scope: dict[str, object] = {}
+    for number, block in enumerate(blocks, 1):
+        exec(compile(block, f"README block {number}", "exec"), scope)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::UserWarning")
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_and_prints_what_is_committed(path: Path) -> None:
+    committed = nbformat.read(path, as_version=4)
+    executed = nbformat.read(path, as_version=4)
+    NotebookClient(executed, timeout=300, resources={"metadata": {"path": str(ROOT)}}).execute()
+    assert [_printed(cell) for cell in executed.cells] == [_printed(cell) for cell in committed.cells]
+
+
+def _printed(cell: nbformat.NotebookNode) -> str:
+    return "".join(output.get("text", "") for output in cell.get("outputs", []))
+
+
+def test_links_in_the_documents_lead_somewhere() -> None:
+    for document in ROOT.glob("*.md"):
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text("utf-8")):
+            assert (ROOT / target).exists(), f"{document.name} links to {target}"
