@@ -21,7 +21,7 @@ $(VENV)/.ready: pyproject.toml
 	$(UV_INSTALL) --editable '.[cli,mcp,openai]' --group dev
 	@touch $@
 
-.PHONY: setup demo-mcp
+.PHONY: setup demo-mcp notebooks
 setup: $(VENV)/.ready
 
 demo: setup
@@ -41,6 +41,9 @@ test: setup
 
 test-floor: .venv-floor/.ready
 	.venv-floor/bin/python -m pytest $(ARGS)
+
+notebooks: setup
+	$(BIN)/jupyter execute --inplace notebooks/*.ipynb
 
 lint: setup
 	$(BIN)/ruff check .

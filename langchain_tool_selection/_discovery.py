@@ -77,11 +77,13 @@ class Searcher(Protocol):
         """Return what this run may search, or `None` if that is not known right now."""
         ...
 
-    def search(self, catalog: Catalog, query: Query, limit: int | None) -> tuple[list[Hit], str]:
-        """Return hits, and what failed on the way."""
+    def search(self, catalog: Catalog, query: Query, limit: int | None) -> tuple[list[Hit] | None, str]:
+        """Return hits, and what failed on the way; `None` for hits if no ranker works."""
         ...
 
-    async def asearch(self, catalog: Catalog, query: Query, limit: int | None) -> tuple[list[Hit], str]:
+    async def asearch(
+        self, catalog: Catalog, query: Query, limit: int | None
+    ) -> tuple[list[Hit] | None, str]:
         """As `search`, awaited."""
         ...
 
@@ -161,17 +163,17 @@ class _Search:
         # A name that does not exist is a description of what was meant.
         self.query = Query(tuple((text, 1.0) for text in (self._text, " ".join(self._names)) if text))
 
-    def answer(self, catalog: Catalog | None, hits: Sequence[Hit]) -> Command[Any]:
+    def answer(self, catalog: Catalog | None, hits: Sequence[Hit] | None) -> Command[Any]:
         """Pin what was found and say so."""
         found: list[str] = []
-        if self.record is None:
+        if self.record is None or not self.record.catalog:
             text = (
                 "Nothing is hidden: all tools are in your list. Call one of them, or answer without a tool."
             )
         elif catalog is None:
             text = "The tool catalogue has changed. Call this again with the same words."
         else:
-            matches = self._matches(catalog, hits)
+            matches = self._matches(catalog, hits or ())
             found = [document.name for document in matches if document.name not in self._visible]
             text = self._sentences(catalog, matches, found)
         message = ToolMessage(

@@ -35,6 +35,10 @@ class ToolDocument:
     tags: tuple[str, ...] = ()
     domain: str = ""
 
+    def __hash__(self) -> int:
+        # Catalogues of thousands of documents are looked up by their documents at every model call.
+        return hash(self.fingerprint)
+
     @cached_property
     def fingerprint(self) -> str:
         """16 hex digits over everything above: equal text, equal fingerprint, in every process."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,8 +13,9 @@ from typing import Any
 from langchain_tool_selection._documents import ToolDocument, content_key, digest, document_of
 from langchain_tool_selection._ranking import Hit, Query, Ranker, arank, as_ranker
 
-_CATALOGS = 64
-"""Catalogues kept: roles and agents that take turns on one index find theirs again."""
+_CATALOG_DOCUMENTS = 200_000
+"""Catalogues are kept up to so many documents in all: users and agents with tools of their own that take
+turns on one index find theirs again."""
 
 _DOCUMENTS = 100_000
 """Tools whose reading is remembered, before that memory starts anew."""
@@ -38,7 +40,7 @@ class Catalog:
 
     Attributes:
         documents: In registration order, names unique.
-        delta: What is different from the catalogue that came before it, when it was first seen.
+        delta: What is different from the catalogue that was in use before it, when it was first seen.
     """
 
     documents: tuple[ToolDocument, ...]
@@ -122,7 +124,8 @@ class ToolIndex:
     def __init__(self, ranker: Any = None) -> None:
         self.ranker = as_ranker(ranker)
         self._documents: dict[Any, tuple[Any, ToolDocument]] = {}
-        self._catalogs: tuple[Catalog, ...] = ()  # most recently used first; replaced, never changed
+        self._catalogs: OrderedDict[tuple[ToolDocument, ...], Catalog] = OrderedDict()  # newest last
+        self._size = 0  # documents in all catalogues
         self._lock = threading.Lock()
 
     def sync(self, tools: Iterable[Any]) -> Catalog:
@@ -135,25 +138,23 @@ class ToolIndex:
             TypeError: one of them has no name.
         """
         documents = tuple(self._documents_of(tools))
-        for catalog in self._catalogs:
-            # Documents are remembered, so the comparison is by identity almost always.
-            if catalog.documents == documents:
-                if catalog is not self._catalogs[0]:
-                    self._remember(catalog)
-                return catalog
-        before = self._catalogs[0].documents if self._catalogs else ()
-        catalog = Catalog(documents, self.ranker, _delta(before, documents))
-        self._remember(catalog)
-        return catalog
-
-    def _remember(self, catalog: Catalog) -> None:
         with self._lock:
-            others = (other for other in self._catalogs if other is not catalog)
-            self._catalogs = (catalog, *others)[:_CATALOGS]
+            if (catalog := self._catalogs.get(documents)) is not None:
+                self._catalogs.move_to_end(documents)
+                return catalog
+            before = next(reversed(self._catalogs), ())
+            catalog = Catalog(documents, self.ranker, _delta(before, documents))
+            self._catalogs[documents] = catalog
+            self._size += len(documents)
+            while self._size > _CATALOG_DOCUMENTS and len(self._catalogs) > 1:
+                self._size -= len(self._catalogs.popitem(last=False)[0])
+            return catalog
 
     def catalog(self, fingerprint: str) -> Catalog | None:
         """Return the catalogue with this fingerprint if it is still known."""
-        return next((c for c in self._catalogs if c.fingerprint == fingerprint), None)
+        with self._lock:
+            known = list(self._catalogs.values())
+        return next((catalog for catalog in reversed(known) if catalog.fingerprint == fingerprint), None)
 
     def _documents_of(self, tools: Iterable[Any]) -> Iterable[ToolDocument]:
         seen: set[str] = set()

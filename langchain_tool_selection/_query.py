@@ -102,13 +102,18 @@ def is_from_user(message: Any) -> bool:
 
 
 def text_of(message: Any) -> str:
-    """Return the words of a message, its text blocks on lines of their own, at most 20,000 characters."""
+    """Return the words of a message, its text blocks on lines of their own.
+
+    Of a message of more than 20,000 characters the beginning and the end: people ask before or after
+    what they paste.
+    """
     content = _get(message, "content")
-    if isinstance(content, str):
-        return content[:MAX_CHARACTERS]
-    if not isinstance(content, Iterable):
-        return ""
-    return "\n".join(_block_texts(content))[:MAX_CHARACTERS]
+    if not isinstance(content, str):
+        content = "\n".join(_block_texts(content)) if isinstance(content, Iterable) else ""
+    if len(content) <= MAX_CHARACTERS:
+        return content
+    half = MAX_CHARACTERS // 2
+    return f"{content[: half - 1]}\n{content[-half:]}"
 
 
 def tool_calls(message: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -63,7 +63,8 @@ class TurnRecord:
         key: The user turn that this is about; see `Turn.key`.
         ranked: What was chosen by rank when the turn began.
         shown: What the last model call was shown, in order.
-        catalog: Fingerprint of the catalogue of the last model call: what a search may find.
+        catalog: Fingerprint of the catalogue of the last model call: what a search may find. Empty
+            when that call hid nothing.
     """
 
     key: str = ""

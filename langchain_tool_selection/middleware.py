@@ -170,7 +170,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             # Compaction may have cut the user's words from the request; the state has them still.
             turns = read_turns(_messages(request.state))
         key, query = self._what_to_search(request, turns)
-        same_turn = record is not None and (record.key == key or not key)
+        same_turn = record is not None and bool(record.catalog) and (record.key == key or not key)
         pins, evicted = self._pins(request.state, record, tools)
         situation = Situation(
             names=tuple(tools),
@@ -194,24 +194,24 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             evicted,
         )
 
-    def _apply(self, plan: _Plan, hits: list[Hit], degraded: str) -> _Step:
+    def _apply(self, plan: _Plan, hits: list[Hit] | None, degraded: str) -> _Step:
         if plan.passes:
             # As without this middleware: its search tool has nothing to find.
             tools = [tool for tool in plan.tools.values() if not self._is_own(tool)]
             same = len(tools) == len(plan.request.tools)
             request = plan.request if same else plan.request.override(tools=tools)
-            # A record says that something is hidden. Where that was so before, it is over now.
-            return _Step(request, {TURN: {}} if plan.record else None)
+            hid = plan.record is not None and plan.record.catalog
+            return _Step(request, {TURN: TurnRecord().to_state()} if hid else None)
         situation = plan.situation
-        if degraded and not hits and situation.ranked is None and not situation.previous:
-            # Nothing could be ranked and there is nothing to fall back on: hide nothing.
+        if hits is None and situation.ranked is None and not situation.previous:
+            # Nothing could rank, and there is nothing to fall back on: hide nothing.
             situation = replace(situation, kept={name: Reason("fill") for name in situation.names})
-        selection = self._policy.select(situation, hits)
+        selection = self._policy.select(situation, hits or ())
         changed = selection.names != plan.record.shown if plan.record else None
         selection = replace(selection, changed=changed, degraded=degraded, evicted=plan.evicted)
         record = replace(plan.next_record, ranked=selection.ranked, shown=selection.names)
         update: dict[str, Any] = {} if record == plan.record else {TURN: record.to_state()}
-        if list(situation.pinned) != pins_in(state_value(plan.request.state, PINS)):
+        if list(situation.pinned) != (state_value(plan.request.state, PINS) or []):
             update[PINS] = Overwrite(list(situation.pinned))
         self._report(plan.request, selection)
         return _Step(self._exposure.apply(plan.request, selection, plan.tools), update)
@@ -223,10 +223,11 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         by_name: dict[str, Any] = {}
         for tool in tools:
             name, anonymous = _name_of(tool)
+            if anonymous:
+                # In brackets, which no tool's name has, so that it is nobody's duplicate.
+                name = f"<{name}>" if f"<{name}>" not in by_name else f"<{name} {len(by_name)}>"
             if name not in by_name:
                 by_name[name] = tool
-            elif anonymous:
-                by_name[f"{name}#{len(by_name)}"] = tool
             else:
                 self._warn_once(f"duplicate {name}", "two tools are named %r; only the first is sent", name)
         self._check_own_tool(by_name)
@@ -322,8 +323,10 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
 
     # -- searching: never fails ----------------------------------------------------------------------
 
-    def search(self, catalog: Catalog | None, query: Query, limit: int | None) -> tuple[list[Hit], str]:
-        """Return hits, and what failed on the way to them (empty if nothing did)."""
+    def search(
+        self, catalog: Catalog | None, query: Query, limit: int | None
+    ) -> tuple[list[Hit] | None, str]:
+        """Return hits, `None` if nothing can rank, and what failed on the way, empty if nothing did."""
         if catalog is None or not query:
             return [], ""
         try:
@@ -333,7 +336,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
 
     async def asearch(
         self, catalog: Catalog | None, query: Query, limit: int | None
-    ) -> tuple[list[Hit], str]:
+    ) -> tuple[list[Hit] | None, str]:
         """As `search`, awaiting the ranker."""
         if catalog is None or not query:
             return [], ""
@@ -344,7 +347,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
 
     def _search_by_words(
         self, catalog: Catalog, query: Query, limit: int | None, error: Exception
-    ) -> tuple[list[Hit], str]:
+    ) -> tuple[list[Hit] | None, str]:
         ranker = type(catalog.ranker).__name__
         self._warn_once(
             f"ranker {type(error).__name__}",
@@ -357,7 +360,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             return self._by_words.sync(catalog.documents).search(query, limit=limit), degraded
         except Exception:  # pragma: no cover - a defect of ours must not end a run either
             logger.exception("ranking by words failed; keeping the previous selection")
-            return [], f"{degraded}, which failed too"
+            return None, f"{degraded}, which failed too"
 
     def catalog_of(self, record: TurnRecord | None, registered: Sequence[BaseTool]) -> Catalog | None:
         """Return what `discover_tools` may search: all that the last model call could have shown.
@@ -367,7 +370,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         other middleware adds, removes or rewrites some; in that case nothing is searched until the
         next model call has brought the catalogue back.
         """
-        if record is None:
+        if record is None or not record.catalog:
             return None
         known = self._index.catalog(record.catalog)
         if known is not None:
