@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import SequenceMatcher
 from itertools import count, islice
@@ -27,8 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_tool_selection._documents import ToolDocument
+from langchain_tool_selection._knowledge import FAMILIES, FAMILY_WEIGHT
 from langchain_tool_selection._ranking import Hit, Query
-from langchain_tool_selection._text import query_terms, terms
+from langchain_tool_selection._text import Word, index_terms, query_words, terms
 
 _Floats: TypeAlias = npt.NDArray[np.float32]
 _Posting: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]
@@ -66,13 +67,16 @@ _NAME_COVERAGE = 0.5
 _COVERAGE_DEPTH = 100
 """Coverage re-orders the best candidates only; below them it cannot lift a tool into any top K."""
 
+_SURFACE_WEIGHT = 0.4
+"""What a word counts extra in a tool that has it in the same form, and not only its stem."""
+
 _TYPO_WEIGHT = 0.6
 """A word found through its spelling counts less than the word itself."""
 
-_TYPO_LENGTH = 4
-"""Shorter words have too many neighbours: `list` is one letter from `last`."""
+_TYPO_LENGTH = 5
+"""Shorter words have too many neighbours: `list` is one letter from `last`, `know` from `now`."""
 
-_TYPO_RATIO = 0.8
+_TYPO_RATIO = 0.85
 """How alike two spellings must be, as the share of matching letters (Ratcliff/Obershelp)."""
 
 _NO_POSTING: _Posting = (np.zeros(0, np.int32), np.zeros((0, len(_FIELDS)), np.uint8))
@@ -102,13 +106,14 @@ class LexicalRanker:
         self._snapshots: tuple[_Snapshot, ...] = ()  # the newest first; replaced, never changed
         self._lock = threading.Lock()
         self._spelling = _Spelling()
+        self._families = FAMILIES
 
     def rank(self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None) -> list[Hit]:
         """Return the documents that share a word with the query, best first."""
         snapshot = self._snapshot(documents)
         total = np.zeros(snapshot.size, np.float32)
         for text, weight in query.parts:
-            total += np.float32(weight) * self._score(snapshot, query_terms(text))
+            total += np.float32(weight) * self._score(snapshot, query_words(text))
         found = np.flatnonzero(total > 0)
         if limit is not None and 0 < limit < len(found):
             # Keep everything that ties with the last one wanted: order among ties is decided below.
@@ -117,26 +122,37 @@ class LexicalRanker:
         order = np.lexsort((snapshot.position[found], -total[found]))
         return [Hit(snapshot.by_slot[slot].name, float(total[slot])) for slot in found[order][:limit]]
 
-    def _score(self, snapshot: _Snapshot, words: list[str]) -> _Floats:
+    def _score(self, snapshot: _Snapshot, words: list[Word]) -> _Floats:
         scores = np.zeros(snapshot.size, np.float32)
-        idf: dict[str, float] = {}
+        found: dict[str, float] = {}  # the weight of each stem that the request hits
         for word in words:
+            gains = np.zeros(snapshot.size, np.float32)
             for term, share in self._readings(snapshot, word):
-                slots, counts = snapshot.posting(term) or _NO_POSTING
-                idf[term] = snapshot.idf(term) * share
-                tf = (counts * snapshot.length_factors[slots]) @ self._weights
-                scores[slots] += np.float32(idf[term] * (_K1 + 1)) * tf / (tf + np.float32(_K1))
-        self._add_name_coverage(snapshot, scores, idf)
+                slots, gain = self._gain(snapshot, term, share)
+                # The best reading counts, not their sum: a tool that both gets and lists is no better.
+                gains[slots] = np.maximum(gains[slots], gain)
+                found[term] = max(found.get(term, 0.0), snapshot.idf(term) * share)
+            slots, gain = self._gain(snapshot, word.surface, _SURFACE_WEIGHT * word.weight)
+            gains[slots] += gain
+            scores += gains
+        self._add_name_coverage(snapshot, scores, found)
         return scores
 
-    def _readings(self, snapshot: _Snapshot, word: str) -> Iterable[tuple[str, float]]:
-        if snapshot.posting(word):
-            return ((word, 1.0),)
-        neighbour = self._spelling.nearest(word, snapshot)
-        return ((neighbour, _TYPO_WEIGHT),) if neighbour else ()
+    def _gain(self, snapshot: _Snapshot, term: str, share: float) -> tuple[npt.NDArray[np.int32], _Floats]:
+        slots, counts = snapshot.posting(term) or _NO_POSTING
+        tf = (counts * snapshot.length_factors[slots]) @ self._weights
+        return slots, np.float32(snapshot.idf(term) * share * (_K1 + 1)) * tf / (tf + np.float32(_K1))
+
+    def _readings(self, snapshot: _Snapshot, word: Word) -> Iterator[tuple[str, float]]:
+        if snapshot.posting(word.term):
+            yield word.term, word.weight
+        elif not word.guess and (neighbour := self._spelling.nearest(word.term, snapshot)):
+            yield neighbour, _TYPO_WEIGHT * word.weight
+        for relative in self._families.get(word.term, ()):
+            yield relative, FAMILY_WEIGHT * word.weight
 
     @staticmethod
-    def _add_name_coverage(snapshot: _Snapshot, scores: _Floats, idf: dict[str, float]) -> None:
+    def _add_name_coverage(snapshot: _Snapshot, scores: _Floats, hit: dict[str, float]) -> None:
         found = np.flatnonzero(scores > 0)
         if len(found) > _COVERAGE_DEPTH:
             # All that tie with the last one are in: equal tools must stay equal.
@@ -144,7 +160,7 @@ class LexicalRanker:
         for slot in found.tolist():
             name = snapshot.name_terms(slot)
             whole = sum(snapshot.idf(term) for term in name)
-            covered = sum(idf.get(term, 0.0) for term in name)
+            covered = sum(hit.get(term, 0.0) for term in name)
             if whole:
                 scores[slot] *= 1 + _NAME_COVERAGE * covered / whole
 
@@ -270,16 +286,17 @@ def _index(documents: Sequence[ToolDocument]) -> tuple[_Bulk, npt.NDArray[np.int
 
 
 def _field_terms(document: ToolDocument) -> tuple[list[str], ...]:
-    names, texts = zip(*document.parameters, strict=True) if document.parameters else ((), ())
-    return (
-        terms(document.name),
-        terms(document.domain),
-        terms(document.description),
-        terms(" ".join(names)),
-        terms(" ".join(texts)),
-        terms(" ".join(document.examples)),
-        terms(" ".join(document.tags)),
+    names, descriptions = zip(*document.parameters, strict=True) if document.parameters else ((), ())
+    texts = (
+        document.name,
+        document.domain,
+        document.description,
+        " ".join(names),
+        " ".join(descriptions),
+        " ".join(document.examples),
+        " ".join(document.tags),
     )
+    return tuple(map(index_terms, texts))
 
 
 class _Spelling:
@@ -319,7 +336,7 @@ class _Spelling:
         if self._learned_from == (snapshot.bulk, len(snapshot.touched)):
             return
         for word in (snapshot.bulk.offsets.keys() | snapshot.touched.keys()) - self._learned:
-            if len(word) >= _TYPO_LENGTH - 1:
+            if len(word) >= _TYPO_LENGTH - 1 and word[0] != "=":
                 for triple in _triples(word):
                     self._by_triple[triple][word] = None
             self._learned.add(word)

@@ -3,8 +3,8 @@
 The newest message of role "user" is not always what the user said last: a summary of older messages
 and a pinned skill come in that role too. And what the user said last is not always a request: "do it",
 "and in Berlin?" mean nothing without the turn before. So a conversation is read as turns, each opened
-by something that a user wrote, and a query is the newest turn's text plus earlier ones at a weight that
-falls with their age and with how much the newest text says by itself.
+by something that a user wrote, and a query is the newest turn's text, plus what the model said before it
+and earlier turns, at weights that fall with their age and with how much the newest text says by itself.
 """
 
 from __future__ import annotations
@@ -19,6 +19,12 @@ from langchain_tool_selection._text import MAX_CHARACTERS, query_terms
 
 _HISTORY_WEIGHT = 0.5
 """Weight of the previous user turn when the newest text has no content word of its own."""
+
+_REPLY_WEIGHT = 0.4
+"""Weight, likewise, of what the model said just before: "At nine" answers "When shall I book it?"."""
+
+_REPLY_CHARACTERS = 400
+"""How much of the end of a reply is read: a question comes last, after whatever was reported."""
 
 _HISTORY_HALF_TERMS = 4
 """So many content words in the newest text halve the weight of all earlier ones."""
@@ -38,11 +44,13 @@ class Turn:
         text: The words of the message; empty for an image alone, or before the first user message.
         key: Identifies the message: the same for the same text in the same message. Empty if none.
         calls: Names of the tools that the model called in this turn, in order.
+        reply: The end of what the model last wrote in this turn: where it asks back, if it does.
     """
 
     text: str = ""
     key: str = ""
     calls: tuple[str, ...] = ()
+    reply: str = ""
 
 
 def read_turns(messages: Iterable[Any]) -> list[Turn]:
@@ -56,17 +64,18 @@ def read_turns(messages: Iterable[Any]) -> list[Turn]:
         without text or key, which comes last, if there are any.
     """
     turns: list[Turn] = []
-    text, key, calls = "", "", list[str]()
+    text, key, calls, reply = "", "", list[str](), ""
     for message in messages:
         if is_from_user(message):
             if key or calls:
-                turns.append(Turn(text, key, tuple(calls)))
-            text, calls = text_of(message), []
+                turns.append(Turn(text, key, tuple(calls), reply))
+            text, calls, reply = text_of(message), [], ""
             key = digest(str(_get(message, "id") or ""), text)
-        else:
+        elif _has_role(message, _MODEL_ROLES):
             calls.extend(name for name, _ in tool_calls(message))
+            reply = text_of(message)[-_REPLY_CHARACTERS:] or reply
     if key or calls:
-        turns.append(Turn(text, key, tuple(calls)))
+        turns.append(Turn(text, key, tuple(calls), reply))
     return turns[::-1]
 
 
@@ -76,8 +85,10 @@ def conversation_query(turns: Sequence[Turn]) -> Query:
     if not texts:
         return Query()
     parts = [(texts[0], 1.0)] if texts[0].strip() else []
-    own_terms = len(query_terms(texts[0]))
-    weight = _HISTORY_WEIGHT * _HISTORY_HALF_TERMS / (_HISTORY_HALF_TERMS + own_terms)
+    dependence = _HISTORY_HALF_TERMS / (_HISTORY_HALF_TERMS + len(query_terms(texts[0])))
+    if len(turns) > 1 and turns[1].reply.strip():
+        parts.append((turns[1].reply, _REPLY_WEIGHT * dependence))
+    weight = _HISTORY_WEIGHT * dependence
     for text in texts[1 : 1 + _HISTORY_TURNS]:
         if text.strip():
             parts.append((text, weight))
@@ -88,13 +99,13 @@ def conversation_query(turns: Sequence[Turn]) -> Query:
 
 def summary_query(messages: Sequence[Any]) -> Query:
     """Return a query from the newest message that poses as the user's, for want of a real one."""
-    posing = (message for message in reversed(messages) if _has_user_role(message))
+    posing = (message for message in reversed(messages) if _has_role(message, _USER_ROLES))
     return Query.of(next((text for text in map(text_of, posing) if text.strip()), ""))
 
 
 def is_from_user(message: Any) -> bool:
     """Whether a user wrote this, and not a middleware in the user's name."""
-    if not _has_user_role(message):
+    if not _has_role(message, _USER_ROLES):
         return False
     extra = _get(message, "additional_kwargs")
     # LangChain and deepagents mark what they put in: summaries, pinned skills, rubric feedback.
@@ -137,9 +148,13 @@ def _block_texts(content: Iterable[Any]) -> Iterator[str]:
             yield text
 
 
-def _has_user_role(message: Any) -> bool:
+_USER_ROLES = frozenset({"human", "user", "HumanMessageChunk"})
+_MODEL_ROLES = frozenset({"ai", "assistant", "AIMessageChunk"})
+
+
+def _has_role(message: Any, roles: frozenset[str]) -> bool:
     # "chat" messages of LangChain have a role of their own, beside their type.
-    return bool({"human", "user", "HumanMessageChunk"} & {_get(message, "type"), _get(message, "role")})
+    return not roles.isdisjoint((_get(message, "type"), _get(message, "role")))
 
 
 def _get(message: Any, key: str) -> Any:

@@ -13,7 +13,8 @@ import re
 import threading
 import unicodedata
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
+from typing import NamedTuple
 
 import Stemmer
 
@@ -62,6 +63,16 @@ _STOP_WORDS = frozenset(
     """.split()
 )
 
+_QUOTED = re.compile(
+    r"(?<!\w)['\"\u201c\u2018\u00ab]([^'\"\u201c\u201d\u2018\u2019\u00bb]{3,400})['\"\u201d\u2019\u00bb](?!\w)"
+)
+
+_QUOTED_WEIGHT = 0.5
+"""Weight of a word that stands in quotation marks only."""
+
+_JOINED_WEIGHT = 0.7
+"""Weight of two neighbouring words read as one."""
+
 _STEMMERS = {
     "LATIN": Stemmer.Stemmer("english"),
     "CYRILLIC": Stemmer.Stemmer("russian"),
@@ -77,18 +88,61 @@ def normalize(text: str) -> str:
     return text if text.isascii() else _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
 
 
+class Word(NamedTuple):
+    """One word of a request.
+
+    Attributes:
+        term: What it is indexed as: its stem.
+        surface: What it is indexed as in the form in which it stands there; empty if it has none.
+        weight: How much it counts, above 0 to 1.
+        guess: Whether nobody wrote it like this: two words run together.
+    """
+
+    term: str
+    surface: str
+    weight: float = 1.0
+    guess: bool = False
+
+
 def terms(text: str) -> list[str]:
-    """Return the index terms of a tool's text, in order and with repetitions."""
-    return list(chain.from_iterable(map(_terms_of, _runs(text)))) if text else []
+    """Return the stems of a tool's text, in order and with repetitions."""
+    return list(chain.from_iterable(map(_stems, _runs(text)))) if text else []
+
+
+def index_terms(text: str) -> list[str]:
+    """Return everything that a tool's text is indexed under: stems, and words as they stand there.
+
+    A stem finds `playing` for "play"; the surface form then tells `play_song` from `get_playing_song`.
+    """
+    return list(chain.from_iterable(map(_index_terms, _runs(text)))) if text else []
 
 
 def query_terms(text: str) -> list[str]:
-    """Return the index terms of a request: as `terms`, without stop words and repetitions."""
-    found: dict[str, None] = {}
-    for run in _runs(text):
-        if run.casefold() not in _STOP_WORDS:
-            found.update(dict.fromkeys(_pairs(run) or _terms_of(run)))
-    return list(found)
+    """Return the stems that a request stands for: no stop words, no guesses, each once."""
+    return [word.term for word in query_words(text) if not word.guess]
+
+
+def query_words(text: str) -> list[Word]:
+    """Return the words of a request that are worth searching for, each stem once.
+
+    Words in quotation marks count less: they are what to send, find or create, not what to do. Bare
+    numbers count nothing, unless there is nothing else. Neighbours are also tried as one word, because
+    tools are called `worklog` and `filesystem`.
+    """
+    words: dict[str, Word] = {}
+    for part, weight in ((_QUOTED.sub(" ", text), 1.0), (text, _QUOTED_WEIGHT)):
+        for run in _runs(part):
+            if run.casefold() not in _STOP_WORDS:
+                for term, surface in _query_forms(run):
+                    words.setdefault(term, Word(term, surface, weight))
+    spoken = {term: word for term, word in words.items() if not term.isdigit()} or words
+    runs = [run for run in _runs(_QUOTED.sub(" ", text)) if len(run) > 2 and run.isalpha()]
+    for left, right in pairwise(runs):
+        joined = f"{left}{right}".casefold()
+        if not _UNSPACED_RUN.match(joined):
+            term = _stem(joined)
+            spoken.setdefault(term, Word(term, f"={joined}", _JOINED_WEIGHT, guess=True))
+    return list(spoken.values())
 
 
 def _runs(text: str) -> list[str]:
@@ -101,18 +155,31 @@ def _runs(text: str) -> list[str]:
     return _ASCII_RUN.findall(text) if text.isascii() else _RUN.findall(text)
 
 
+# A catalogue of a thousand tools repeats few words often: without these caches, indexing it takes longer
+# than the whole agent step that selection is meant to shorten.
 @lru_cache(maxsize=100_000)
-def _terms_of(run: str) -> tuple[str, ...]:
-    # A catalogue of a thousand tools repeats few words often: without this cache, indexing it takes
-    # longer than the whole agent step that selection is meant to shorten.
+def _index_terms(run: str) -> tuple[str, ...]:
+    return _stems(run) if _UNSPACED_RUN.match(run) else (*_stems(run), *(f"={word}" for word in _parts(run)))
+
+
+@lru_cache(maxsize=100_000)
+def _stems(run: str) -> tuple[str, ...]:
     if pairs := _pairs(run):
         # Single characters too, for a request of one.
         return (*pairs, *run) if len(run) > 1 else pairs
+    return tuple(map(_stem, _parts(run)))
+
+
+def _query_forms(run: str) -> list[tuple[str, str]]:
+    if pairs := _pairs(run):
+        return [(pair, "") for pair in pairs]
+    return [(_stem(word), f"={word}") for word in _parts(run)]
+
+
+def _parts(run: str) -> list[str]:
+    """Split camel case. `GitHub` is one word to a person and two to a splitter: keep both readings."""
     parts = _CAMEL.split(run)
-    if len(parts) > 1:
-        # `GitHub` is one word to a person and two to a splitter: index both readings.
-        parts.append(run)
-    return tuple(_stem(part.casefold()) for part in parts)
+    return [part.casefold() for part in (*parts, run)] if len(parts) > 1 else [run.casefold()]
 
 
 def _pairs(run: str) -> tuple[str, ...]:
