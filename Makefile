@@ -28,7 +28,8 @@ demo: setup
 	@$(BIN)/python -m langchain_tool_selection demo
 
 demo-mcp: setup
-	@$(BIN)/python -m langchain_tool_selection demo --mcp 2>/dev/null
+	@# The servers log to standard error; it is shown when something failed.
+	@$(BIN)/python -m langchain_tool_selection demo --mcp 2>$(VENV)/mcp-servers.log || { cat $(VENV)/mcp-servers.log; exit 1; }
 
 test: setup
 	$(BIN)/python -m pytest $(ARGS)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from langchain_tool_selection._documents import ToolDocument
     from langchain_tool_selection._index import Catalog, ToolIndex
     from langchain_tool_selection._lexical import FieldWeights, LexicalRanker
-    from langchain_tool_selection._policy import Reason, Selection, SelectionPolicy
+    from langchain_tool_selection._policy import Reason, Selection
     from langchain_tool_selection._ranking import Hit, Query, Ranker
     from langchain_tool_selection._semantic import EmbeddingRanker, HybridRanker
     from langchain_tool_selection.middleware import ToolSelectionMiddleware
@@ -27,7 +27,7 @@ _HOME = {
     "_documents": ("ToolDocument",),
     "_index": ("Catalog", "ToolIndex"),
     "_lexical": ("FieldWeights", "LexicalRanker"),
-    "_policy": ("Reason", "Selection", "SelectionPolicy"),
+    "_policy": ("Reason", "Selection"),
     "_ranking": ("Hit", "Query", "Ranker"),
     "_semantic": ("EmbeddingRanker", "HybridRanker"),
     "middleware": ("ToolSelectionMiddleware",),
@@ -37,7 +37,7 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "Catalog", "Discovery", "EmbeddingRanker", "FieldWeights", "Hit", "HybridRanker", "LexicalRanker",
-    "Query", "Ranker", "Reason", "Selection", "SelectionPolicy", "Tool", "ToolDocument", "ToolIndex",
+    "Query", "Ranker", "Reason", "Selection", "Tool", "ToolDocument", "ToolIndex",
     "ToolSelectionMiddleware", "discover", "lexical_score", "select_tools",
 ]  # fmt: skip
 

@@ -8,13 +8,14 @@ anything: tools that other middleware added are in it, and tools that other midd
 What it finds is pinned in graph state, and so visible from the next model call on.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 from langchain.tools import ToolRuntime
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import StructuredTool
 from langgraph.types import Command
 from pydantic import BeforeValidator, Field
 
@@ -22,6 +23,7 @@ from langchain_tool_selection._documents import ToolDocument
 from langchain_tool_selection._index import Catalog
 from langchain_tool_selection._query import is_from_user, tool_calls
 from langchain_tool_selection._ranking import Hit, Query
+from langchain_tool_selection._search import Found, SafeSearch
 from langchain_tool_selection._state import PINS, TurnRecord, pins_in
 from langchain_tool_selection._text import one_line
 
@@ -35,6 +37,9 @@ _LINE = 200
 
 _RELATIVE_SCORE = 0.5
 """A match that scores less than this share of the best one is not worth its tokens."""
+
+_VISIBLE_NAMED = 3
+"""How many tools that the model sees already are named when nothing hidden matches."""
 
 _SHOWN_NAMES = 8
 """Names or domains listed in one sentence."""
@@ -55,8 +60,11 @@ class Discovery:
     max_results: int = 5
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            msg = f"Discovery.name must be a non-empty string, got {self.name!r}"
+        if not isinstance(self.name, str) or not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", self.name):
+            msg = (
+                f"Discovery.name must be 1 to 64 letters, digits, '_' or '-', as providers demand, "
+                f"got {self.name!r}"
+            )
             raise ValueError(msg)
         if not isinstance(self.description, str) or not self.description:
             msg = f"Discovery.description must be a non-empty string, got {self.description!r}"
@@ -68,24 +76,6 @@ class Discovery:
         ):
             msg = f"Discovery.max_results must be an integer of 1 or more, got {self.max_results!r}"
             raise ValueError(msg)
-
-
-class Searcher(Protocol):
-    """What discovery needs of the middleware: the catalogue of a run, and a search that never fails."""
-
-    def catalog_of(self, record: TurnRecord | None, registered: Sequence[BaseTool]) -> Catalog | None:
-        """Return what this run may search, or `None` if that is not known right now."""
-        ...
-
-    def search(self, catalog: Catalog, query: Query, limit: int | None) -> tuple[list[Hit] | None, str]:
-        """Return hits, and what failed on the way; `None` for hits if no ranker works."""
-        ...
-
-    async def asearch(
-        self, catalog: Catalog, query: Query, limit: int | None
-    ) -> tuple[list[Hit] | None, str]:
-        """As `search`, awaited."""
-        ...
 
 
 def _as_text(value: Any) -> str:
@@ -112,30 +102,29 @@ _Names = Annotated[list[str], BeforeValidator(_as_list), Field(description="Exac
 _Domain = Annotated[str, BeforeValidator(_as_text), Field(description="Only this server or group.")]
 
 
-def make_discovery_tool(settings: Discovery, searcher: Searcher) -> StructuredTool:
-    """Build the tool that a middleware injects."""
+def make_discovery_tool(settings: Discovery, search: SafeSearch, max_pins: int) -> StructuredTool:
+    """Build the tool that a middleware injects.
+
+    Args:
+        settings: How it is presented.
+        search: Where it searches; shared with the middleware.
+        max_pins: How many pins a thread keeps. One search finds no more than that.
+    """
+    settings = replace(settings, max_results=min(settings.max_results, max_pins))
 
     def discover_tools(
-        runtime: ToolRuntime[Any, Any],
-        query: _QueryText = "",
-        names: _Names = [],
-        domain: _Domain = "",
+        runtime: ToolRuntime[Any, Any], query: _QueryText = "", names: _Names = [], domain: _Domain = ""
     ) -> Command[Any]:
-        search = _Search(settings, runtime, query, names, domain)
-        catalog = searcher.catalog_of(search.record, runtime.tools)
-        hits = searcher.search(catalog, search.query, None)[0] if catalog else []
-        return search.answer(catalog, hits)
+        call = _Call(settings, runtime, query, names, domain)
+        catalog = search.catalog_of(call.record, call.registered)
+        return call.answer(catalog, search.search(catalog, call.query))
 
     async def adiscover_tools(
-        runtime: ToolRuntime[Any, Any],
-        query: _QueryText = "",
-        names: _Names = [],
-        domain: _Domain = "",
+        runtime: ToolRuntime[Any, Any], query: _QueryText = "", names: _Names = [], domain: _Domain = ""
     ) -> Command[Any]:
-        search = _Search(settings, runtime, query, names, domain)
-        catalog = searcher.catalog_of(search.record, runtime.tools)
-        hits = (await searcher.asearch(catalog, search.query, None))[0] if catalog else []
-        return search.answer(catalog, hits)
+        call = _Call(settings, runtime, query, names, domain)
+        catalog = search.catalog_of(call.record, call.registered)
+        return call.answer(catalog, await search.asearch(catalog, call.query))
 
     return StructuredTool.from_function(
         func=discover_tools,
@@ -145,7 +134,7 @@ def make_discovery_tool(settings: Discovery, searcher: Searcher) -> StructuredTo
     )
 
 
-class _Search:
+class _Call:
     """One call of the tool: what was asked, and the answer in words."""
 
     def __init__(
@@ -160,46 +149,43 @@ class _Search:
         self.record = TurnRecord.from_state(state)
         self._visible = {*(self.record.shown if self.record else ()), *pins_in(state.get(PINS))}
         self._messages = state.get("messages") or []
+        self.registered = [tool for tool in runtime.tools if tool.name != settings.name]
         # A name that does not exist is a description of what was meant.
         self.query = Query(tuple((text, 1.0) for text in (self._text, " ".join(self._names)) if text))
 
-    def answer(self, catalog: Catalog | None, hits: Sequence[Hit] | None) -> Command[Any]:
+    def answer(self, catalog: Catalog | None, found: Found) -> Command[Any]:
         """Pin what was found and say so."""
-        found: list[str] = []
+        new: list[str] = []
         if self.record is None or not self.record.catalog:
-            text = (
-                "Nothing is hidden: all tools are in your list. Call one of them, or answer without a tool."
-            )
+            text = "Nothing is hidden: your list has all tools. Call one of them, or answer without a tool."
         elif catalog is None:
             text = "The tool catalogue has changed. Call this again with the same words."
         else:
-            matches = self._matches(catalog, hits or ())
-            found = [document.name for document in matches if document.name not in self._visible]
-            text = self._sentences(catalog, matches, found)
+            matches = self._matches(catalog, found.hits or ())
+            new = [document.name for document in matches if document.name not in self._visible]
+            text = self._sentences(catalog, matches, new)
         message = ToolMessage(
             content=text,
             name=self._settings.name,
             tool_call_id=self._runtime.tool_call_id,
-            artifact={PINS: found},
+            artifact={PINS: new},
         )
-        return Command(update={PINS: found, "messages": [message]})
+        return Command(update={PINS: new, "messages": [message]})
 
     def _matches(self, catalog: Catalog, hits: Sequence[Hit]) -> list[ToolDocument]:
-        exact = [name for name in [*self._names, self._text] if name in catalog.names]
-        if exact:
-            return [catalog.document(name) for name in dict.fromkeys(exact)][: self._settings.max_results]
+        exact = dict.fromkeys(name for name in (*self._names, self._text) if name in catalog.names)
+        if exact and (not self._text or self._text in exact):
+            return [catalog.document(name) for name in exact][: self._settings.max_results]
         if self._domain and not self.query:
             # A domain alone asks what there is.
             hits = [Hit(name, 1.0) for name in catalog.names]
         inside = [hit for hit in hits if self._in_domain(catalog, hit.name)]
-        if not inside:
-            return []
-        floor = inside[0].score * _RELATIVE_SCORE if inside[0].score > 0 else inside[0].score
-        good = [catalog.document(hit.name) for hit in inside if hit.score >= floor]
+        floor = inside[0].score * _RELATIVE_SCORE if inside and inside[0].score > 0 else float("-inf")
+        good = dict.fromkeys([*exact, *(hit.name for hit in inside if hit.score >= floor)])
         # What the model sees already must not crowd out what it does not.
-        hidden = [document for document in good if document.name not in self._visible]
-        visible = [document for document in good if document.name in self._visible]
-        return hidden[: self._settings.max_results] + visible[:1] if hidden else visible[:3]
+        hidden = [name for name in good if name not in self._visible][: self._settings.max_results]
+        visible = [name for name in good if name in self._visible][: 1 if hidden else _VISIBLE_NAMED]
+        return [catalog.document(name) for name in (*hidden, *visible)]
 
     def _in_domain(self, catalog: Catalog, name: str) -> bool:
         return not self._domain or catalog.document(name).domain.casefold() == self._domain.casefold()
@@ -220,7 +206,15 @@ class _Search:
             )
         if repeated and not found:
             parts.append("Searching again with these words finds nothing else.")
+        parts.extend(self._about_names(catalog, matches))
         return "\n".join(parts)
+
+    def _about_names(self, catalog: Catalog, matches: Sequence[ToolDocument]) -> Iterator[str]:
+        matched = {document.name for document in matches}
+        if unknown := _listed(name for name in self._names if name not in catalog.names):
+            yield f"There is no tool named: {unknown}."
+        if left := _listed(name for name in self._names if name in catalog.names and name not in matched):
+            yield f"Not added, because one search adds {self._settings.max_results} at most: {left}."
 
     def _no_match(self, catalog: Catalog) -> str:
         asked = one_line(" ".join([self._text, *self._names]), 80)

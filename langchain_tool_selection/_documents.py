@@ -91,7 +91,7 @@ def content_key(tool: Any) -> tuple[Any, ...]:
         tool.description,
         id(tool.args_schema),
         repr(tool.extras) if tool.extras else None,
-        repr(tool.metadata) if tool.metadata else None,
+        id(tool.metadata),
         tuple(tool.tags) if tool.tags else None,
     )
 

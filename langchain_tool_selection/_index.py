@@ -17,8 +17,8 @@ _CATALOG_DOCUMENTS = 200_000
 """Catalogues are kept up to so many documents in all: users and agents with tools of their own that take
 turns on one index find theirs again."""
 
-_DOCUMENTS = 100_000
-"""Tools whose reading is remembered, before that memory starts anew."""
+_DOCUMENTS = 20_000
+"""Tools whose reading is remembered; with it their schemas stay alive. The oldest go first."""
 
 
 @dataclass(frozen=True)
@@ -173,10 +173,11 @@ class ToolIndex:
         if known is not None:
             return known[1]
         document = document_of(tool)
-        if len(self._documents) >= _DOCUMENTS:
-            self._documents = {}
-        # The schema counts by identity in the key, so it has to stay alive as long as the key does.
-        self._documents[key] = (tool.args_schema, document)
+        # What counts by identity in the key has to stay alive as long as the key does.
+        self._documents[key] = ((tool.args_schema, tool.metadata), document)
+        if len(self._documents) > _DOCUMENTS:
+            with self._lock:
+                self._documents.pop(next(iter(self._documents)), None)
         return document
 
 

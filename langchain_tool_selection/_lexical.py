@@ -19,6 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import SequenceMatcher
+from functools import cached_property
 from itertools import count, islice
 from math import log
 from typing import TypeAlias
@@ -76,6 +77,9 @@ _TYPO_WEIGHT = 0.6
 _TYPO_LENGTH = 5
 """Shorter words have too many neighbours: `list` is one letter from `last`, `know` from `now`."""
 
+_TYPO_CANDIDATES = 20
+"""So many words with the most letter triples in common are compared letter by letter."""
+
 _TYPO_RATIO = 0.85
 """How alike two spellings must be, as the share of matching letters (Ratcliff/Obershelp)."""
 
@@ -105,8 +109,6 @@ class LexicalRanker:
         self._weights = np.array([getattr(weights, field) for field in _FIELDS], np.float32)
         self._snapshots: tuple[_Snapshot, ...] = ()  # the newest first; replaced, never changed
         self._lock = threading.Lock()
-        self._spelling = _Spelling()
-        self._families = FAMILIES
 
     def rank(self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None) -> list[Hit]:
         """Return the documents that share a word with the query, best first."""
@@ -146,9 +148,9 @@ class LexicalRanker:
     def _readings(self, snapshot: _Snapshot, word: Word) -> Iterator[tuple[str, float]]:
         if snapshot.posting(word.term):
             yield word.term, word.weight
-        elif not word.guess and (neighbour := self._spelling.nearest(word.term, snapshot)):
+        elif not word.guess and (neighbour := _nearest(word.term, snapshot)):
             yield neighbour, _TYPO_WEIGHT * word.weight
-        for relative in self._families.get(word.term, ()):
+        for relative in FAMILIES.get(word.term, ()):
             yield relative, FAMILY_WEIGHT * word.weight
 
     @staticmethod
@@ -251,13 +253,23 @@ class _Snapshot:
         self.lengths = lengths
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Bulk:
     """Postings of many documents in three arrays, one word's after the other's."""
 
     offsets: Mapping[str, tuple[int, int]]
     slots: npt.NDArray[np.int32]
     counts: npt.NDArray[np.uint8]
+
+    @cached_property
+    def by_triple(self) -> dict[str, list[str]]:
+        """Words by the letter triples in them; made on first need, because few requests are misspelled."""
+        by_triple: defaultdict[str, list[str]] = defaultdict(list)
+        for word in self.offsets:
+            if word[0] != "=" and len(word) >= _TYPO_LENGTH - 1:
+                for triple in _triples(word):
+                    by_triple[triple].append(word)
+        return dict(by_triple)
 
     def posting(self, term: str) -> _Posting | None:
         if (span := self.offsets.get(term)) is None:
@@ -299,48 +311,27 @@ def _field_terms(document: ToolDocument) -> tuple[list[str], ...]:
     return tuple(map(index_terms, texts))
 
 
-class _Spelling:
-    """Finds the known word that an unknown one was meant to be, by shared letter triples.
-
-    Grows with the words of all catalogues seen; which of them are in use now, the snapshot says.
-    """
-
-    def __init__(self) -> None:
-        self._learned: set[str] = set()
-        self._learned_from: tuple[object, ...] = ()
-        self._by_triple: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        self._lock = threading.Lock()
-
-    def nearest(self, word: str, snapshot: _Snapshot) -> str | None:
-        """Return the snapshot's word that is spelled most like `word`, or `None` if none is alike."""
-        if len(word) < _TYPO_LENGTH or not word.isalpha():
-            return None
-        with self._lock:
-            self._learn(snapshot)
-            shared = Counter(other for triple in _triples(word) for other in self._by_triple.get(triple, ()))
-        # Too few common triples cannot make a close enough spelling; most candidates end here.
-        candidates = [other for other, common in shared.items() if common * 3 >= len(word)]
-        candidates.sort(key=lambda other: (-shared[other], other))
-        best, best_ratio = None, _TYPO_RATIO
-        matcher = SequenceMatcher(autojunk=False)
-        matcher.set_seq2(word)
-        for other in candidates[:20]:
-            matcher.set_seq1(other)
-            ratio = matcher.ratio() if matcher.real_quick_ratio() >= best_ratio else 0.0
-            if ratio > best_ratio or (ratio == best_ratio and best is None):
-                best, best_ratio = (other, ratio) if snapshot.posting(other) else (best, best_ratio)
-        return best
-
-    def _learn(self, snapshot: _Snapshot) -> None:
-        # On first need and not when indexing: most of the time goes into words nobody misspells.
-        if self._learned_from == (snapshot.bulk, len(snapshot.touched)):
-            return
-        for word in (snapshot.bulk.offsets.keys() | snapshot.touched.keys()) - self._learned:
-            if len(word) >= _TYPO_LENGTH - 1 and word[0] != "=":
-                for triple in _triples(word):
-                    self._by_triple[triple][word] = None
-            self._learned.add(word)
-        self._learned_from = (snapshot.bulk, len(snapshot.touched))
+def _nearest(word: str, snapshot: _Snapshot) -> str | None:
+    """Return the indexed word that is spelled most like `word`, or `None` if none is alike."""
+    if len(word) < _TYPO_LENGTH or not word.isalpha():
+        return None
+    triples = _triples(word)
+    shared = Counter(other for triple in triples for other in snapshot.bulk.by_triple.get(triple, ()))
+    for other in snapshot.touched.keys() - shared.keys():
+        shared[other] = len(triples & _triples(other))
+    # Too few common triples cannot make a close enough spelling; most candidates end here.
+    candidates = [other for other, common in shared.items() if common * 3 >= len(word)]
+    candidates.sort(key=lambda other: (-shared[other], other))
+    best, best_ratio = None, _TYPO_RATIO
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(word)
+    for other in candidates[:_TYPO_CANDIDATES]:
+        matcher.set_seq1(other)
+        ratio = matcher.ratio() if matcher.real_quick_ratio() >= best_ratio else 0.0
+        better = ratio > best_ratio or (ratio == best_ratio and best is None)
+        if better and other[0] != "=" and snapshot.posting(other):
+            best, best_ratio = other, ratio
+    return best
 
 
 def _triples(word: str) -> set[str]:

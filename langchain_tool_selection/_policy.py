@@ -28,7 +28,8 @@ ReasonKind = Literal[
 ]
 OnNoMatch = Literal["previous", "fill"]
 
-_NEAR_MISSES = 5
+NEAR_MISSES = 5
+"""How many of the best tools that were not shown a selection names."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,9 @@ class Situation:
         used: Tools called in recent turns.
         shown: What the previous call of the same user turn showed, in its order; empty on a turn's
             first call.
-        ranked: What was chosen by rank when this turn was ranked; `None` on a turn's first call.
-        previous: What was chosen by rank in the turn before.
+        matched: What of the shown matched the request when this turn was ranked; `None` on its first
+            call.
+        previous: What of the shown matched in the turn before.
     """
 
     names: Sequence[str] = ()
@@ -76,7 +78,7 @@ class Situation:
     pinned: Sequence[str] = ()
     used: frozenset[str] = frozenset()
     shown: Sequence[str] = ()
-    ranked: Sequence[str] | None = None
+    matched: Sequence[str] | None = None
     previous: Sequence[str] = ()
 
 
@@ -85,9 +87,11 @@ class Selection:
     """What one model call is shown, and why.
 
     Attributes:
-        names: The tools shown, in the order they are sent.
+        names: The tools shown, in the order they are sent; a provider's nameless tool by its type, in
+            angle brackets.
         reasons: For each of them, why.
-        ranked: Those chosen by rank (or for want of a match); kept for the whole user turn.
+        matched: Those that match the request, or stand in for want of a match: what a later turn
+            without a match falls back on.
         hidden: How many tools were withheld.
         near_misses: The best-scoring tools that were not shown, best first, at most five.
         changed: Whether the tools differ from those of the call before; `None` if there was none.
@@ -97,7 +101,7 @@ class Selection:
 
     names: tuple[str, ...]
     reasons: Mapping[str, Reason]
-    ranked: tuple[str, ...] = ()
+    matched: tuple[str, ...] = ()
     hidden: int = 0
     near_misses: tuple[Hit, ...] = ()
     changed: bool | None = None
@@ -164,17 +168,17 @@ class SelectionPolicy:
         return Selection(
             names=names,
             reasons=reasons,
-            ranked=tuple(by_rank),
+            matched=tuple(by_rank | dict.fromkeys(hit.name for hit in hits if hit.name in reasons)),
             hidden=len(situation.names) - len(names),
-            near_misses=tuple(hit for hit in hits if hit.name not in reasons)[:_NEAR_MISSES],
+            near_misses=tuple(hit for hit in hits if hit.name not in reasons)[:NEAR_MISSES],
         )
 
     def _by_rank(
         self, situation: Situation, hits: Sequence[Hit], kept: Mapping[str, Reason]
     ) -> dict[str, Reason]:
         present = frozenset(situation.names)
-        if situation.ranked is not None:
-            return {name: Reason("turn") for name in situation.ranked if name in present}
+        if situation.matched is not None:
+            return {name: Reason("turn") for name in situation.matched if name in present}
         if hits:
             others = [(rank, hit) for rank, hit in enumerate(hits, 1) if hit.name not in kept]
             return {hit.name: Reason("rank", rank, hit.score) for rank, hit in others[: self.top_k]}
@@ -188,10 +192,12 @@ def _ordered(situation: Situation, shown: Mapping[str, Reason]) -> tuple[str, ..
     """Order the tools so that what is shown already keeps its place, and additions come last.
 
     Registration order first, then pins in the order they came. Within one user turn the list of the
-    call before is the beginning of the next one, because providers cache by prefix.
+    call before is the beginning of the next one, because providers cache by prefix. Deferred tools go
+    ahead of all: a provider puts its cache mark on the last tool, and rejects it on a deferred one.
     """
     pins_last = [name for name in situation.pinned if shown.get(name) == Reason("pinned")]
     by_registration = [name for name in situation.names if name in shown and name not in pins_last]
+    by_registration.sort(key=lambda name: shown[name].kind != "deferred")
     return tuple(
         dict.fromkeys([*(name for name in situation.shown if name in shown), *by_registration, *pins_last])
     )

@@ -93,8 +93,9 @@ def conversation_query(turns: Sequence[Turn]) -> Query:
         if text.strip():
             parts.append((text, weight))
         weight *= _HISTORY_DECAY
-    # The newest text that there is counts in full, or a threshold on scores would mean something else.
-    return Query(tuple((text, weight / parts[0][1]) for text, weight in parts))
+    # Whatever counts most counts in full, or a threshold on scores would mean something else.
+    full = max((weight for _, weight in parts), default=1.0)
+    return Query(tuple((text, weight / full) for text, weight in parts))
 
 
 def summary_query(messages: Sequence[Any]) -> Query:

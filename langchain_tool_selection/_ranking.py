@@ -38,6 +38,13 @@ class Query:
 
     parts: tuple[tuple[str, float], ...] = ()
 
+    def __post_init__(self) -> None:
+        for part in self.parts:
+            text, weight = part if isinstance(part, tuple) and len(part) == 2 else (None, 0)
+            if not isinstance(text, str) or not weight > 0:
+                msg = f"a part of a Query is a (text, weight) pair with a weight above 0, got {part!r}"
+                raise ValueError(msg)
+
     @classmethod
     def of(cls, text: str) -> Query:
         """Return the query for one text; an empty query if the text is blank."""

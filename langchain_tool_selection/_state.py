@@ -9,11 +9,13 @@ Two traps make this module look the way it does:
   annotations here, and no import under TYPE_CHECKING.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, NotRequired
 
 from langchain.agents.middleware.types import AgentState, PrivateStateAttr
+
+from langchain_tool_selection._query import tool_calls
 
 PINS = "tool_selection_pinned"
 TURN = "tool_selection_turn"
@@ -50,6 +52,37 @@ def state_value(state: Any, key: str) -> Any:
     return state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)
 
 
+def current_pins(
+    state: Any, record: "TurnRecord | None", present: Collection[str], max_pins: int
+) -> tuple[list[str], tuple[str, ...]]:
+    """Return the pins to go on with, in the order they came, and those that were too many.
+
+    The least recently found or used go first, and before them those that are `present` no more. Of
+    what one search found, the worst match goes first.
+    """
+    pins = pins_in(state_value(state, PINS))
+    messages = state_value(state, "messages") or []
+    if not pins and record is None:
+        # An agent without memory of its own (a subgraph, or an app that passes the history along) still
+        # has the answers of its searches in the messages.
+        pins = [name for message in messages for name in _found_in(message)]
+    pins = list(dict.fromkeys(pins))
+    if len(pins) <= max_pins:
+        return pins, ()
+    seen: dict[str, int] = {}
+    for position, message in enumerate(messages):
+        for name in [*_found_in(message), *(name for name, _ in tool_calls(message))]:
+            seen[name] = position
+    age = {name: (seen[name], -index) if name in seen else (-1, index) for index, name in enumerate(pins)}
+    evicted = sorted(pins, key=lambda name: (name in present, age[name]))[: len(pins) - max_pins]
+    return [name for name in pins if name not in evicted], tuple(evicted)
+
+
+def _found_in(message: Any) -> list[str]:
+    artifact = getattr(message, "artifact", None)
+    return pins_in(artifact.get(PINS)) if isinstance(artifact, Mapping) else []
+
+
 def last_turn(_current: Any, update: Any) -> Any:
     """Keep the newest write."""
     return update
@@ -61,14 +94,14 @@ class TurnRecord:
 
     Attributes:
         key: The user turn that this is about; see `Turn.key`.
-        ranked: What was chosen by rank when the turn began.
+        matched: What of the shown matched the request when the turn began.
         shown: What the last model call was shown, in order.
         catalog: Fingerprint of the catalogue of the last model call: what a search may find. Empty
             when that call hid nothing.
     """
 
     key: str = ""
-    ranked: tuple[str, ...] = ()
+    matched: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     catalog: str = ""
 
@@ -77,7 +110,7 @@ class TurnRecord:
         return {
             "version": _VERSION,
             "key": self.key,
-            "ranked": list(self.ranked),
+            "matched": list(self.matched),
             "shown": list(self.shown),
             "catalog": self.catalog,
         }
@@ -91,7 +124,7 @@ class TurnRecord:
         key, catalog = value.get("key"), value.get("catalog")
         return cls(
             key if isinstance(key, str) else "",
-            tuple(pins_in(value.get("ranked"))),
+            tuple(pins_in(value.get("matched"))),
             tuple(pins_in(value.get("shown"))),
             catalog if isinstance(catalog, str) else "",
         )

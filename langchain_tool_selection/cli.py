@@ -8,6 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
+from uuid import uuid4
 
 import typer
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
@@ -58,10 +59,10 @@ def demo(
 def _demo_three_turns(console: Console, database: Path | None, directory: Path) -> None:
     from langchain_tool_selection.demo.three_turns import TOOLS, TURNS, run
 
-    model = _model()
+    model, file, thread = _model(), database or directory / "threads.db", uuid4().hex[:8]
     runs = {
-        "without": run(database or directory / "threads.db", selection=False, model=model, thread="without"),
-        "with": run(database or directory / "threads.db", selection=True, model=model, thread="with"),
+        "without": run(file, selection=False, model=model, thread=f"{thread}-without"),
+        "with": run(file, selection=True, model=model, thread=f"{thread}-with"),
     }
     console.print(f"[bold]{len(TOOLS)} tools, three turns, at most one tool shown by relevance[/bold]")
     console.print(f"model: {type(model).__name__ if model else 'scripted, offline'}\n")
@@ -84,7 +85,8 @@ def _demo_three_turns(console: Console, database: Path | None, directory: Path) 
     console.print(f"\npinned after the restart: {list(runs['with'].pins)}")
     console.print(
         f"schema tokens sent: {before} without selection, {after} with it: "
-        f"[bold]{1 - after / before:.0%} saved[/bold], with one extra call to find the calculator."
+        f"[bold]{1 - after / before:.0%} saved[/bold], in {_count(runs['with'])} model calls "
+        f"instead of {_count(runs['without'])}."
     )
     console.print("Tokens are counted by LangChain's approximation, four characters each.")
     if database:
@@ -130,6 +132,10 @@ def _demo_mcp(console: Console, directory: Path, environment: Path) -> None:
         f"schema tokens in a first model call: {every} without selection, {sent:.0f} with it on average: "
         f"[bold]{1 - sent / every:.0%} saved[/bold]"
     )
+
+
+def _count(run: Any) -> int:
+    return sum(len(calls) for calls in run.calls)
 
 
 def _model() -> Any:

@@ -9,9 +9,8 @@ state; the instance holds caches only, so any number of threads and agents may s
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isnan
 from typing import Any, Literal, get_args
 
 from langchain.agents.middleware.types import (
@@ -30,23 +29,31 @@ from langsmith.run_helpers import get_current_run_tree
 from langchain_tool_selection._discovery import Discovery, make_discovery_tool
 from langchain_tool_selection._documents import digest
 from langchain_tool_selection._exposure import EXPOSURES
-from langchain_tool_selection._index import Catalog, ToolIndex
-from langchain_tool_selection._lexical import LexicalRanker
-from langchain_tool_selection._policy import OnNoMatch, Reason, Selection, SelectionPolicy, Situation
-from langchain_tool_selection._query import (
-    Turn,
-    conversation_query,
-    read_turns,
-    summary_query,
-    tool_calls,
+from langchain_tool_selection._index import Catalog
+from langchain_tool_selection._policy import (
+    NEAR_MISSES,
+    OnNoMatch,
+    Reason,
+    Selection,
+    SelectionPolicy,
+    Situation,
 )
-from langchain_tool_selection._ranking import Hit, Query
-from langchain_tool_selection._state import PINS, TURN, ToolSelectionState, TurnRecord, pins_in, state_value
+from langchain_tool_selection._query import Turn, conversation_query, read_turns, summary_query
+from langchain_tool_selection._ranking import Query
+from langchain_tool_selection._request import HARNESS_TOOLS, is_deferred, names_in_choice, tools_by_name
+from langchain_tool_selection._search import Found, SafeSearch
+from langchain_tool_selection._settings import check_choice, check_count, check_function, check_number
+from langchain_tool_selection._state import (
+    PINS,
+    TURN,
+    ToolSelectionState,
+    TurnRecord,
+    current_pins,
+    state_value,
+)
 from langchain_tool_selection.portable import check_names, check_top_k
 
 logger = logging.getLogger("langchain_tool_selection")
-
-_CHOICE_WORDS = frozenset({"auto", "any", "none", "required"})
 
 
 class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
@@ -66,12 +73,12 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         min_score: Tools that score less are no match; `None` takes every hit of the ranker. What a
             score is worth depends on the ranker.
         keep_used: Tools called in the current user turn and so many turns before it stay. `None`
-            keeps all that were ever called in the conversation; 0 keeps none for having been called.
+            keeps all whose calls are in the messages; 0 keeps none for having been called.
         on_no_match: What to show by relevance when nothing matches: what the turn before showed
             (`"previous"`; nothing, on the first), or the first `top_k` by registration (`"fill"`).
         max_pins: How many discovered tools a thread remembers; the least recently used go first.
         activate_above: Requests pass through untouched unless there are more tools than this to
-            choose from. `None` means more than `top_k`.
+            choose from; `top_k` or more. `None` means `top_k`.
         exposure: How a selection reaches the model. `"per_turn"`: the tools array is selected anew
             for each user message and stays the same in between, but for what is discovered.
         discovery: Settings of the search tool; `None` leaves it out, and what is hidden stays so.
@@ -105,35 +112,27 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
     ) -> None:
         super().__init__()
         check_top_k(top_k)
-        _check_count("keep_used", keep_used, optional=True)
-        _check_count("activate_above", activate_above, optional=True)
-        _check_count("max_pins", max_pins, at_least=1)
-        _check_choice("on_no_match", on_no_match, get_args(OnNoMatch))
-        _check_choice("exposure", exposure, tuple(EXPOSURES))
-        if isinstance(min_score, bool) or not isinstance(min_score, int | float | None):
-            msg = f"min_score must be a number or None, got {min_score!r} of type {type(min_score).__name__}"
-            raise TypeError(msg)
-        if min_score is not None and isnan(min_score):
-            msg = "min_score must be a number or None, got nan, which no score reaches"
-            raise ValueError(msg)
-        if query is not None and not callable(query):
-            msg = f"query must be a callable that takes the model request, got {type(query).__name__}"
-            raise TypeError(msg)
+        check_count("keep_used", keep_used, optional=True)
+        check_count("activate_above", activate_above, at_least=top_k, optional=True)
+        check_count("max_pins", max_pins, at_least=1)
+        check_choice("on_no_match", on_no_match, get_args(OnNoMatch))
+        check_choice("exposure", exposure, tuple(EXPOSURES))
+        check_number("min_score", min_score)
+        check_function("query", query, "the model request")
         if discovery is not None and not isinstance(discovery, Discovery):
             msg = f"discovery takes Discovery(...) or None, got {discovery!r}"
             raise TypeError(msg)
         self._always_include = check_names("always_include", always_include)
         self._policy = SelectionPolicy(top_k, min_score, on_no_match)
-        self._activate_above = max(top_k, activate_above or 0)
+        self._activate_above = top_k if activate_above is None else activate_above
         self._keep_used = keep_used
         self._max_pins = max_pins
         self._query = query
         self._exposure = EXPOSURES[exposure]()
-        self._index = ToolIndex(ranker)
-        self._by_words = ToolIndex(LexicalRanker())
-        self._warned: set[str] = set()
+        self._search = SafeSearch(ranker)
         self._discovery = discovery
-        self._discovery_tool = make_discovery_tool(discovery, self) if discovery else None
+        self._discovery_tool = make_discovery_tool(discovery, self._search, max_pins) if discovery else None
+        self._warned: set[str] = set()
         self.tools = [self._discovery_tool] if self._discovery_tool else []
 
     # -- the model call ------------------------------------------------------------------------------
@@ -143,7 +142,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
     ) -> ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]:
         """Select the tools for this call, then make it."""
         plan = self._plan(request)
-        step = self._apply(plan, *self.search(plan.catalog, plan.query, plan.limit))
+        step = self._apply(plan, self._search.search(plan.catalog, plan.query, limit=plan.limit))
         return step.answer(handler(step.request))
 
     async def awrap_model_call(
@@ -153,164 +152,141 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
     ) -> ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]:
         """Select the tools for this call, then make it."""
         plan = self._plan(request)
-        step = self._apply(plan, *await self.asearch(plan.catalog, plan.query, plan.limit))
+        step = self._apply(plan, await self._search.asearch(plan.catalog, plan.query, limit=plan.limit))
         return step.answer(await handler(step.request))
 
     def _plan(self, request: ModelRequest[Any]) -> _Plan:
-        tools = self._tools_by_name(request.tools)
-        kept = self._kept(request, tools)
-        hideable = [name for name in tools if name not in kept or kept[name].kind == "forced"]
+        tools = tools_by_name(request.tools, self._on_duplicate)
+        self._check_own_name(tools.get(self._discovery.name) if self._discovery else None)
         record = TurnRecord.from_state(request.state)
-        if len(hideable) <= self._activate_above:
-            return _Plan(request, tools, record=record, passes=True)
+        kept = self._never_hidden(tools)
+        if len(tools) - len(kept) <= self._activate_above:
+            return _Plan(request, tools, record=record)
         self._warn_about_missing(tools)
-        catalog = self._index.sync(tool for tool in tools.values() if self._is_searchable(tool))
-        turns = read_turns(request.messages)
-        if not any(turn.key for turn in turns):
-            # Compaction may have cut the user's words from the request; the state has them still.
-            turns = read_turns(_messages(request.state))
+        kept = {**self._forced(request, tools), **kept}
+        catalog = self._search.sync(tool for tool in tools.values() if self._is_searchable(tool))
+        turns = self._turns(request)
         key, query = self._what_to_search(request, turns)
         same_turn = record is not None and bool(record.catalog) and (record.key == key or not key)
-        pins, evicted = self._pins(request.state, record, tools)
+        pins, evicted = current_pins(request.state, record, tools, self._max_pins)
         situation = Situation(
             names=tuple(tools),
             kept=kept,
             pinned=pins,
             used=self._used(turns),
             shown=record.shown if record and same_turn else (),
-            ranked=record.ranked if record and same_turn else None,
-            previous=record.ranked if record else (),
+            matched=record.matched if record and same_turn else None,
+            previous=record.matched if record else (),
         )
         return _Plan(
             request,
             tools,
-            situation,
-            record,
-            TurnRecord(key or (record.key if record else ""), catalog=catalog.fingerprint),
-            catalog,
+            record=record,
+            situation=situation,
+            catalog=catalog,
+            key=key or (record.key if record else ""),
             # A turn is ranked once. Its later calls show the same and search for nothing.
-            Query() if same_turn else query,
-            self._policy.top_k + len(kept) + len(pins) + len(situation.used) + 5,
-            evicted,
+            query=Query() if same_turn else query,
+            limit=self._policy.top_k + len(kept) + len(pins) + len(situation.used) + NEAR_MISSES,
+            evicted=evicted,
         )
 
-    def _apply(self, plan: _Plan, hits: list[Hit] | None, degraded: str) -> _Step:
-        if plan.passes:
-            # As without this middleware: its search tool has nothing to find.
-            tools = [tool for tool in plan.tools.values() if not self._is_own(tool)]
-            same = len(tools) == len(plan.request.tools)
-            request = plan.request if same else plan.request.override(tools=tools)
-            hid = plan.record is not None and plan.record.catalog
-            return _Step(request, {TURN: TurnRecord().to_state()} if hid else None)
+    def _apply(self, plan: _Plan, found: Found) -> _Step:
+        if plan.situation is None or plan.catalog is None:
+            return self._pass_through(plan)
         situation = plan.situation
-        if hits is None and situation.ranked is None and not situation.previous:
+        if found.hits is None and situation.matched is None and not situation.previous:
             # Nothing could rank, and there is nothing to fall back on: hide nothing.
             situation = replace(situation, kept={name: Reason("fill") for name in situation.names})
-        selection = self._policy.select(situation, hits or ())
+        selection = self._policy.select(situation, found.hits or ())
         changed = selection.names != plan.record.shown if plan.record else None
-        selection = replace(selection, changed=changed, degraded=degraded, evicted=plan.evicted)
-        record = replace(plan.next_record, ranked=selection.ranked, shown=selection.names)
+        selection = replace(selection, changed=changed, degraded=found.degraded, evicted=plan.evicted)
+        record = TurnRecord(plan.key, selection.matched, selection.names, plan.catalog.fingerprint)
         update: dict[str, Any] = {} if record == plan.record else {TURN: record.to_state()}
         if list(situation.pinned) != (state_value(plan.request.state, PINS) or []):
             update[PINS] = Overwrite(list(situation.pinned))
         self._report(plan.request, selection)
         return _Step(self._exposure.apply(plan.request, selection, plan.tools), update)
 
+    def _pass_through(self, plan: _Plan) -> _Step:
+        """Send what would be sent without this middleware: its search tool has nothing to find."""
+        tools = [tool for tool in plan.tools.values() if not self._is_own(tool)]
+        same = len(tools) == len(plan.request.tools)
+        request = plan.request if same else plan.request.override(tools=tools)
+        # The record of an earlier call says that something is hidden, and that is over.
+        hid = plan.record is not None and plan.record.catalog
+        return _Step(request, {TURN: TurnRecord().to_state()} if hid else {})
+
     # -- planning: what is there, what must stay, what to search for -----------------------------------
-
-    def _tools_by_name(self, tools: Sequence[Any]) -> dict[str, Any]:
-        """Key the request's tools by name, in their order; a second tool of one name is left out."""
-        by_name: dict[str, Any] = {}
-        for tool in tools:
-            name, anonymous = _name_of(tool)
-            if anonymous:
-                # In brackets, which no tool's name has, so that it is nobody's duplicate.
-                name = f"<{name}>" if f"<{name}>" not in by_name else f"<{name} {len(by_name)}>"
-            if name not in by_name:
-                by_name[name] = tool
-            else:
-                self._warn_once(f"duplicate {name}", "two tools are named %r; only the first is sent", name)
-        self._check_own_tool(by_name)
-        return by_name
-
-    def _check_own_tool(self, tools: Mapping[str, Any]) -> None:
-        if self._discovery is None:
-            return
-        tool = tools.get(self._discovery.name)
-        if tool is not None and not self._is_own(tool):
-            msg = (
-                f"this agent has another tool named {self._discovery.name!r}, which would replace the search "
-                "tool of ToolSelectionMiddleware; rename one of them, e.g. with "
-                "ToolSelectionMiddleware(discovery=Discovery(name='find_tools'))"
-            )
-            raise ValueError(msg)
-
-    def _is_searchable(self, tool: Any) -> bool:
-        return isinstance(tool, BaseTool) and not self._is_own(tool)
 
     def _is_own(self, tool: Any) -> bool:
         # Compared by function, because other middleware may have sent a marked copy of our tool.
         own = self._discovery_tool
         return own is not None and getattr(tool, "func", None) is own.func
 
-    def _kept(self, request: ModelRequest[Any], tools: Mapping[str, Any]) -> dict[str, Reason]:
+    def _is_searchable(self, tool: Any) -> bool:
+        return isinstance(tool, BaseTool) and not self._is_own(tool)
+
+    def _on_duplicate(self, name: str, tool: Any) -> None:
+        if self._discovery is not None and name == self._discovery.name:
+            self._check_own_name(tool)
+        self._warn_once(f"duplicate {name}", "two tools are named %r; only the first is sent", name)
+
+    def _check_own_name(self, tool: Any) -> None:
+        """Check that what has the name of our search tool is our search tool."""
+        if self._discovery is not None and tool is not None and not self._is_own(tool):
+            msg = (
+                f"this agent has another tool named {self._discovery.name!r}, the name of the search tool "
+                "of ToolSelectionMiddleware; rename one of them, e.g. with "
+                "ToolSelectionMiddleware(discovery=Discovery(name='find_tools'))"
+            )
+            raise ValueError(msg)
+
+    def _never_hidden(self, tools: Mapping[str, Any]) -> dict[str, Reason]:
         kept: dict[str, Reason] = {}
-        forced = set(_names_in_choice(request.tool_choice))
+        # Middleware ahead of this one registers its tools ahead of ours; what follows is the user's.
+        ahead = self._discovery is not None and self._discovery.name in tools
         for name, tool in tools.items():
             if not isinstance(tool, BaseTool):
                 kept[name] = Reason("provider")
-            elif name in self._always_include:
-                kept[name] = Reason("core")
             elif self._is_own(tool):
-                kept[name] = Reason("discovery")
-            elif tool.extras and tool.extras.get("defer_loading"):
+                kept[name], ahead = Reason("discovery"), False
+            elif name in self._always_include or (ahead and name in HARNESS_TOOLS):
+                kept[name] = Reason("core")
+            elif is_deferred(tool):
                 kept[name] = Reason("deferred")
-            elif name in forced:
-                kept[name] = Reason("forced")
         return kept
 
+    def _forced(self, request: ModelRequest[Any], tools: Mapping[str, Any]) -> dict[str, Reason]:
+        return {name: Reason("forced") for name in names_in_choice(request.tool_choice) if name in tools}
+
+    def _turns(self, request: ModelRequest[Any]) -> list[Turn]:
+        # The state has what users wrote. A request may have more, such as reminders that other middleware
+        # adds to every call in the user's role, or less, after a compaction.
+        turns = read_turns(_messages(request.state))
+        return turns if any(turn.key for turn in turns) else read_turns(request.messages)
+
     def _what_to_search(self, request: ModelRequest[Any], turns: Sequence[Turn]) -> tuple[str, Query]:
-        """Return what identifies this user turn, and the query for it."""
+        """Return what identifies this user turn, empty if no user wrote anything, and the query for it."""
+        key = next((turn.key for turn in turns if turn.key), "")
         if self._query is not None:
             try:
-                query = self._query(request)
-            except Exception:
-                logger.exception("query= failed; searching for what the conversation says")
-            else:
-                query = query if isinstance(query, Query) else Query.of(query or "")
-                return digest(repr(query.parts)), query
-        key = next((turn.key for turn in turns if turn.key), "")
-        if key:
-            return key, conversation_query(turns)
-        return "", summary_query(request.messages)
+                asked = self._query(request)
+                query = asked if isinstance(asked, Query) else Query.of(asked or "")
+                return digest(key, repr(query.parts)), query
+            except Exception as error:
+                self._warn_once(
+                    f"query {type(error).__name__}",
+                    "query= failed, searching for what the conversation says: %r",
+                    error,
+                )
+        return (key, conversation_query(turns)) if key else ("", summary_query(request.messages))
 
     def _used(self, turns: Sequence[Turn]) -> frozenset[str]:
         if self._keep_used == 0:
             return frozenset()
         recent = turns if self._keep_used is None else turns[: 1 + self._keep_used]
         return frozenset(name for turn in recent for name in turn.calls)
-
-    def _pins(
-        self, state: Any, record: TurnRecord | None, tools: Mapping[str, Any]
-    ) -> tuple[list[str], tuple[str, ...]]:
-        """Return the pins to go on with, in order, and those that were one too many."""
-        pins = pins_in(state_value(state, PINS))
-        messages = _messages(state)
-        if not pins and record is None:
-            # An agent without memory of its own (a subgraph, or an app that passes the history along)
-            # still has the answers of its searches in the messages.
-            pins = _pins_in_history(messages)
-        pins = list(dict.fromkeys(pins))
-        if len(pins) <= self._max_pins:
-            return pins, ()
-        seen: dict[str, int] = {}
-        for position, message in enumerate(messages):
-            for name in [*_pins_in_history([message]), *(name for name, _ in tool_calls(message))]:
-                seen[name] = position
-        # Tools that this request lacks go first, then the least recently found or used, then the oldest.
-        order = sorted(pins, key=lambda name: (name in tools, seen.get(name, -1), pins.index(name)))
-        evicted = tuple(order[: len(pins) - self._max_pins])
-        return [name for name in pins if name not in evicted], evicted
 
     def _warn_about_missing(self, tools: Mapping[str, Any]) -> None:
         for name in sorted(self._always_include.difference(tools)):
@@ -320,63 +296,6 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
                 name,
                 ", ".join([*tools][:20]),
             )
-
-    # -- searching: never fails ----------------------------------------------------------------------
-
-    def search(
-        self, catalog: Catalog | None, query: Query, limit: int | None
-    ) -> tuple[list[Hit] | None, str]:
-        """Return hits, `None` if nothing can rank, and what failed on the way, empty if nothing did."""
-        if catalog is None or not query:
-            return [], ""
-        try:
-            return catalog.search(query, limit=limit), ""
-        except Exception as error:
-            return self._search_by_words(catalog, query, limit, error)
-
-    async def asearch(
-        self, catalog: Catalog | None, query: Query, limit: int | None
-    ) -> tuple[list[Hit] | None, str]:
-        """As `search`, awaiting the ranker."""
-        if catalog is None or not query:
-            return [], ""
-        try:
-            return await catalog.asearch(query, limit=limit), ""
-        except Exception as error:
-            return self._search_by_words(catalog, query, limit, error)
-
-    def _search_by_words(
-        self, catalog: Catalog, query: Query, limit: int | None, error: Exception
-    ) -> tuple[list[Hit] | None, str]:
-        ranker = type(catalog.ranker).__name__
-        self._warn_once(
-            f"ranker {type(error).__name__}",
-            "%s failed, ranking by words instead (said once for each kind of error): %r",
-            ranker,
-            error,
-        )
-        degraded = f"{ranker} failed with {type(error).__name__}; ranked by words"
-        try:
-            return self._by_words.sync(catalog.documents).search(query, limit=limit), degraded
-        except Exception:  # pragma: no cover - a defect of ours must not end a run either
-            logger.exception("ranking by words failed; keeping the previous selection")
-            return None, f"{degraded}, which failed too"
-
-    def catalog_of(self, record: TurnRecord | None, registered: Sequence[BaseTool]) -> Catalog | None:
-        """Return what `discover_tools` may search: all that the last model call could have shown.
-
-        The state holds that catalogue's fingerprint. If this process never saw it, because it was
-        restarted between model call and tool call, the registered tools are the same catalogue unless
-        other middleware adds, removes or rewrites some; in that case nothing is searched until the
-        next model call has brought the catalogue back.
-        """
-        if record is None or not record.catalog:
-            return None
-        known = self._index.catalog(record.catalog)
-        if known is not None:
-            return known
-        catalog = self._index.sync(tool for tool in registered if self._is_searchable(tool))
-        return catalog if catalog.fingerprint == record.catalog else None
 
     # -- reporting -----------------------------------------------------------------------------------
 
@@ -390,26 +309,25 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         if (run := get_current_run_tree()) is not None:
             run.add_metadata({"tool_selection": summary})
 
-    def _warn_once(self, key: str, message: str, *args: Any) -> None:
+    def _warn_once(self, key: str, message: str, *values: Any) -> None:
         if key not in self._warned:
             self._warned.add(key)
-            logger.warning(message, *args)
+            logger.warning(message, *values)
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is known before the search. `passes`: nothing to hide, the rest is empty."""
+    """What is known before the search. Without a situation there is nothing to hide."""
 
     request: ModelRequest[Any]
     tools: Mapping[str, Any]
-    situation: Situation = field(default_factory=Situation)
-    record: TurnRecord | None = None
-    next_record: TurnRecord = field(default_factory=TurnRecord)
+    record: TurnRecord | None
+    situation: Situation | None = None
     catalog: Catalog | None = None
+    key: str = ""
     query: Query = field(default_factory=Query)
     limit: int | None = None
     evicted: tuple[str, ...] = ()
-    passes: bool = False
 
 
 @dataclass(frozen=True)
@@ -417,7 +335,7 @@ class _Step:
     """The request to send, and what to write to the state once it was answered."""
 
     request: ModelRequest[Any]
-    update: Mapping[str, Any] | None = None
+    update: Mapping[str, Any]
 
     def answer(
         self, response: ModelResponse[Any] | AIMessage
@@ -429,52 +347,6 @@ class _Step:
         return ExtendedModelResponse(response, Command(update=dict(self.update)))
 
 
-def _name_of(tool: Any) -> tuple[str, bool]:
-    """Return a tool's name, and whether it is one that we made up for a provider's nameless tool."""
-    if isinstance(tool, BaseTool):
-        return tool.name, False
-    function = tool.get("function")
-    name = tool.get("name") or (function.get("name") if isinstance(function, Mapping) else None)
-    if isinstance(name, str):
-        return name, False
-    kind = tool.get("type")
-    return kind if isinstance(kind, str) else next(iter(tool), "tool"), True
-
-
-def _names_in_choice(choice: Any) -> Iterator[str]:
-    """Yield the tool names in any provider's form of `tool_choice`."""
-    if isinstance(choice, str) and choice not in _CHOICE_WORDS:
-        yield choice
-    elif isinstance(choice, Mapping):
-        for key in ("name", "function", "tools"):
-            yield from _names_in_choice(choice.get(key))
-    elif isinstance(choice, list | tuple):
-        for item in choice:
-            yield from _names_in_choice(item)
-
-
-def _pins_in_history(messages: Sequence[Any]) -> list[str]:
-    artifacts = (getattr(message, "artifact", None) for message in messages)
-    return [name for found in artifacts if isinstance(found, Mapping) for name in pins_in(found.get(PINS))]
-
-
 def _messages(state: Any) -> Sequence[Any]:
     messages = state_value(state, "messages")
     return messages if isinstance(messages, list) else []
-
-
-def _check_count(setting: str, value: Any, *, at_least: int = 0, optional: bool = False) -> None:
-    if optional and value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int):
-        msg = f"{setting} must be an integer{' or None' if optional else ''}, got {value!r}"
-        raise TypeError(msg)
-    if value < at_least:
-        msg = f"{setting} must be {at_least} or more, got {value}"
-        raise ValueError(msg)
-
-
-def _check_choice(setting: str, value: Any, known: Sequence[str]) -> None:
-    if value not in known:
-        msg = f"{setting} must be one of {', '.join(map(repr, known))}, got {value!r}"
-        raise ValueError(msg)

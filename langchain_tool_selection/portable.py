@@ -38,7 +38,14 @@ _TOKEN = re.compile(r"[a-z0-9]+")
 
 
 def tokenize(text: str) -> frozenset[str]:
-    """Return the distinct lower-case runs of ASCII letters and digits in `text`."""
+    """Return the distinct lower-case runs of ASCII letters and digits in `text`.
+
+    Raises:
+        TypeError: `text` is no string.
+    """
+    if not isinstance(text, str):
+        msg = f"the query must be a string, got {type(text).__name__}"
+        raise TypeError(msg)
     return frozenset(_TOKEN.findall(text.lower()))
 
 
@@ -76,6 +83,8 @@ def lexical_score(tool: Any, query_tokens: Collection[str]) -> float:
     is `query_tokens` (Jaccard, 1912). 0.0 where either side is empty.
     """
     tool = as_tool(tool)
+    if isinstance(query_tokens, str):
+        query_tokens = tokenize(query_tokens)
     words = tokenize(f"{tool.name} {tool.description}")
     query = frozenset(query_tokens)
     union = words | query

@@ -29,6 +29,12 @@ TURNS = (
     "translate hello to French",
 )
 
+_SEARCHES = {
+    "weather_lookup": "get the weather forecast",
+    "calculator": "evaluate arithmetic",
+    "translate_text": "translate a text",
+}
+
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -159,7 +165,7 @@ def scripted_answer(sent: ModelCall) -> AIMessage | str:
         return wanted
     if isinstance(last, ToolMessage):
         return f"There is no tool for that: {last.text}"
-    return call("discover_tools", query=name.replace("_", " "))
+    return call("discover_tools", query=_SEARCHES[name])
 
 
 def _evaluate(node: ast.AST) -> float:

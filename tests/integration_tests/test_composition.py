@@ -97,7 +97,7 @@ async def test_tools_that_provider_tool_search_defers_are_never_hidden(path):
     agent = create_agent(model, office(), middleware=middleware)
     result = await run(path, agent, user("send an email"))
     first, second = ([n for n in c.tools if not n.startswith("tool_search")] for c in model.calls)
-    assert first == [DISCOVER, "send_email", "water_plants", "lock_door"]
+    assert first == ["water_plants", "lock_door", DISCOVER, "send_email"]
     assert second == [*first, "play_music"] or sorted(second) == sorted([*first, "play_music"])
     assert all(any(n.startswith("tool_search") for n in c.tools) for c in model.calls)
     assert "Found tool `play_music`" in answers(result)[0]
@@ -107,7 +107,7 @@ async def test_a_tool_marked_to_be_deferred_is_never_hidden(path):
     tools = [*office(), make_tool("deferred", "Something.", extras={"defer_loading": True})]
     agent, model = build(["Done."], tools=tools)
     await run(path, agent, user("send an email"))
-    assert sent(model) == [["send_email", "deferred"]]
+    assert sent(model) == [["deferred", "send_email"]]
 
 
 async def test_inside_us_provider_tool_search_finds_its_tools_when_they_always_stay(path):

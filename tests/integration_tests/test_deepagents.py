@@ -22,7 +22,7 @@ BUILT_IN = ["ls", "read_file", "write_file", "edit_file", "delete", "glob", "gre
 
 
 def selection(**settings: Any) -> ToolSelectionMiddleware:
-    return ToolSelectionMiddleware(top_k=1, always_include=BUILT_IN, **settings)
+    return ToolSelectionMiddleware(top_k=1, **settings)
 
 
 def deep_agent(script: Any, **settings: Any) -> tuple[Any, ScriptedChatModel]:

@@ -220,7 +220,7 @@ async def test_a_tool_in_sight_does_not_crowd_out_one_that_is_hidden(path, memor
         [discover("send mail by carrier"), "Done."], tools=tools, saver=memory, always_include=["mail_0"]
     )
     await run(path, agent, user("track a parcel"), thread())
-    assert set(await pins_of(path, agent, thread())) == {"mail_1", "mail_2", "mail_3"}
+    assert {"mail_1", "mail_2", "mail_3"} <= set(await pins_of(path, agent, thread()))
 
 
 async def test_tools_are_found_by_exact_name_and_by_domain(path, memory):

@@ -137,7 +137,7 @@ def test_garbage_written_over_the_pins_ends_no_run_and_is_gone_after_the_next_di
 
 
 @pytest.mark.parametrize(
-    "garbage", [None, "x", [], 5, {}, {"version": 99}, {"version": 1, "key": 3, "shown": "a", "ranked": 7}]
+    "garbage", [None, "x", [], 5, {}, {"version": 99}, {"version": 1, "key": 3, "shown": "a", "matched": 7}]
 )
 def test_garbage_in_the_turn_record_ends_no_run(garbage, memory):
     agent, model = build(["Done.", discover("music"), "Done."], saver=memory)

@@ -66,7 +66,7 @@ async def test_a_custom_event_for_each_model_call_says_what_is_shown_and_why(pat
 async def test_a_custom_event_names_the_near_misses(path):
     agent, _ = build(["Done."])
     (event,) = await stream(path, agent, user("send an email, play music"), stream_mode="custom")
-    assert set(event["shown"]) | set(event["near_misses"]) == {DISCOVER, "send_email", "play_music"}
+    assert {DISCOVER, "send_email", "play_music"} <= set(event["shown"]) | set(event["near_misses"])
 
 
 async def test_values_hold_the_pins(path, memory):

@@ -23,7 +23,6 @@ def test_the_public_names_are_these_and_sorted():
         "Ranker",
         "Reason",
         "Selection",
-        "SelectionPolicy",
         "Tool",
         "ToolDocument",
         "ToolIndex",
@@ -69,7 +68,7 @@ def test_an_unknown_name_is_an_attribute_error_that_names_it():
     [
         ("import langchain_tool_selection", ["langchain", "langchain_core", "langgraph", "numpy"]),
         (
-            "from langchain_tool_selection import EmbeddingRanker, LexicalRanker, Query, SelectionPolicy, "
+            "from langchain_tool_selection import EmbeddingRanker, LexicalRanker, Query, "
             "ToolDocument, ToolIndex, select_tools; ToolIndex(LexicalRanker()).sync([{'name': 'a'}])",
             ["langchain.agents", "langgraph"],
         ),

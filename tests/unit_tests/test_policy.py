@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_tool_selection import Hit, Reason, Selection, SelectionPolicy
-from langchain_tool_selection._policy import Situation
+from langchain_tool_selection import Hit, Reason, Selection
+from langchain_tool_selection._policy import SelectionPolicy, Situation
 
 ABC = ("alpha", "beta", "gamma", "delta", "epsilon")
 
@@ -26,7 +26,7 @@ def kinds(selection):
 def test_the_best_hits_are_shown_with_their_rank_and_score():
     selection = select([("delta", 3.0), ("beta", 2.0), ("gamma", 1.0)], top_k=2)
     assert selection.names == ("beta", "delta")
-    assert selection.ranked == ("delta", "beta")
+    assert selection.matched == ("delta", "beta")
     assert selection.reasons == {"delta": Reason("rank", 1, 3.0), "beta": Reason("rank", 2, 2.0)}
     assert selection.hidden == 3
 
@@ -63,7 +63,7 @@ def test_names_that_this_request_lacks_are_passed_over_everywhere():
         previous=["gone"],
     )
     assert selection.names == ("beta",)
-    assert select(ranked=["gone", "beta"]).names == ("beta",)
+    assert select(matched=["gone", "beta"]).names == ("beta",)
 
 
 # -- nothing matches
@@ -72,7 +72,7 @@ def test_names_that_this_request_lacks_are_passed_over_everywhere():
 def test_without_a_match_the_previous_choice_stays():
     selection = select(previous=["delta", "beta"], top_k=1)
     assert kinds(selection) == {"beta": "previous", "delta": "previous"}
-    assert selection.ranked == ("delta", "beta")
+    assert selection.matched == ("delta", "beta")
 
 
 def test_without_a_match_fill_takes_the_first_by_registration_that_are_not_kept_anyway():
@@ -135,27 +135,27 @@ def test_a_pinned_tool_that_is_core_stays_at_its_place():
 
 
 def test_a_turn_is_ranked_once():
-    selection = select([("epsilon", 9.0)], ranked=["beta"], shown=["beta"])
+    selection = select([("epsilon", 9.0)], matched=["beta"], shown=["beta"])
     assert selection.names == ("beta",)
-    assert selection.ranked == ("beta",)
+    assert selection.matched == ("beta",)
 
 
 def test_a_discovery_within_a_turn_is_appended_to_what_was_shown():
     selection = select(
-        shown=["beta", "delta"], ranked=["delta"], kept={"beta": Reason("core")}, pinned=["alpha"]
+        shown=["beta", "delta"], matched=["delta"], kept={"beta": Reason("core")}, pinned=["alpha"]
     )
     assert selection.names == ("beta", "delta", "alpha")
 
 
 def test_a_hidden_tool_that_was_called_anyway_is_appended_to_what_was_shown():
-    assert select(shown=["delta"], ranked=["delta"], used=frozenset({"alpha"})).names == ("delta", "alpha")
+    assert select(shown=["delta"], matched=["delta"], used=frozenset({"alpha"})).names == ("delta", "alpha")
 
 
 def test_a_tool_that_was_forced_on_one_call_stays_for_the_rest_of_the_turn():
     # Between two user messages the list changes only by what was discovered: providers cache by prefix.
     first = select([("beta", 1.0)], kept={"alpha": Reason("forced")})
     assert first.names == ("alpha", "beta")
-    later = select(shown=first.names, ranked=first.ranked)
+    later = select(shown=first.names, matched=first.matched)
     assert later.names[:2] == ("alpha", "beta")
 
 
@@ -185,8 +185,8 @@ def test_within_a_turn_the_list_of_one_call_begins_the_list_of_the_next(
         pinned=list(dict.fromkeys(pins + found)),
         used=frozenset(used | called),
         shown=first.names,
-        ranked=first.ranked,
-        previous=first.ranked,
+        matched=first.matched,
+        previous=first.matched,
         **settings,
     )
     for selection in (first, second):

@@ -106,14 +106,14 @@ def test_a_record_of_another_version_is_not_understood():
 
 
 def test_a_damaged_record_is_read_for_what_is_sound_in_it():
-    damaged = {**TurnRecord().to_state(), "key": 5, "ranked": ["a", None, 7], "shown": "b", "catalog": {}}
+    damaged = {**TurnRecord().to_state(), "key": 5, "matched": ["a", None, 7], "shown": "b", "catalog": {}}
     assert TurnRecord.from_state({TURN: damaged}) == TurnRecord("", ("a",), ("b",), "")
 
 
-@given(st.dictionaries(st.sampled_from(["version", "key", "ranked", "shown", "catalog"]), JSON | st.just(1)))
+@given(st.dictionaries(st.sampled_from(["version", "key", "matched", "shown", "catalog"]), JSON | st.just(1)))
 def test_no_json_value_breaks_reading_a_record(value):
     record = TurnRecord.from_state({TURN: value})
-    assert record is None or all(isinstance(name, str) for name in record.ranked + record.shown)
+    assert record is None or all(isinstance(name, str) for name in record.matched + record.shown)
 
 
 def test_the_newest_turn_wins():

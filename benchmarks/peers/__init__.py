@@ -1,0 +1,1 @@
+"""Rankers of other packages, each run in an environment of its own."""

@@ -1,0 +1,68 @@
+"""What a model request holds: its tools by name, and the tools that it must not lose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from langchain_core.tools import BaseTool
+
+_CHOICE_WORDS = frozenset({"auto", "any", "none", "required"})
+
+HARNESS_TOOLS = frozenset(
+    """
+    ls read_file write_file edit_file delete glob grep execute task write_todos compact_conversation
+    start_async_task check_async_task update_async_task cancel_async_task list_async_tasks
+    glob_search grep_search shell
+    """.split()
+)
+"""Tools that middleware of LangChain and deepagents brings along and its prompts lean on."""
+
+
+def tools_by_name(tools: Sequence[Any], on_duplicate: Callable[[str, Any], None]) -> dict[str, Any]:
+    """Key a request's tools by name, in their order. Of two with one name the first counts.
+
+    A provider's tool may have no name; it is keyed by its type in angle brackets, which no tool's name
+    has, so that it is nobody's duplicate.
+
+    Args:
+        tools: LangChain tools and provider dicts.
+        on_duplicate: Called with the name and the tool that is left out.
+    """
+    by_name: dict[str, Any] = {}
+    for tool in tools:
+        name = _name_of(tool)
+        if name is None:
+            kind = f"<{tool.get('type') or next(iter(tool), 'tool')}>"
+            by_name[kind if kind not in by_name else f"{kind[:-1]} {len(by_name)}>"] = tool
+        elif name in by_name:
+            on_duplicate(name, tool)
+        else:
+            by_name[name] = tool
+    return by_name
+
+
+def names_in_choice(choice: Any) -> Iterator[str]:
+    """Yield the tool names in any provider's form of `tool_choice`."""
+    if isinstance(choice, str):
+        if choice not in _CHOICE_WORDS:
+            yield choice
+    elif isinstance(choice, Mapping):
+        for key in ("name", "function", "tools"):
+            yield from names_in_choice(choice.get(key))
+    elif isinstance(choice, list | tuple):
+        for item in choice:
+            yield from names_in_choice(item)
+
+
+def is_deferred(tool: BaseTool) -> bool:
+    """Whether the provider loads this tool on demand, so that hiding it would break its own search."""
+    return bool(tool.extras and tool.extras.get("defer_loading"))
+
+
+def _name_of(tool: Any) -> str | None:
+    if isinstance(tool, BaseTool):
+        return tool.name
+    function = tool.get("function")
+    name = tool.get("name") or (function.get("name") if isinstance(function, Mapping) else None)
+    return name if isinstance(name, str) else None

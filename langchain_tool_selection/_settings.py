@@ -1,0 +1,51 @@
+"""Checks of settings: each raises an error that names the setting, the culprit and what is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from inspect import iscoroutinefunction
+from math import isnan
+from typing import Any
+
+
+def check_count(setting: str, value: Any, *, at_least: int = 0, optional: bool = False) -> None:
+    """Check that `value` is an integer of at least `at_least`, or `None` where that is `optional`."""
+    if optional and value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int):
+        msg = f"{setting} must be an integer{' or None' if optional else ''}, got {value!r}"
+        raise TypeError(msg)
+    if value < at_least:
+        msg = f"{setting} must be {at_least} or more, got {value}"
+        raise ValueError(msg)
+
+
+def check_number(setting: str, value: Any) -> None:
+    """Check that `value` is a number or `None`."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        msg = f"{setting} must be a number or None, got {value!r} of type {type(value).__name__}"
+        raise TypeError(msg)
+    if isnan(value):
+        msg = f"{setting} must be a number or None, got nan, which nothing compares with"
+        raise ValueError(msg)
+
+
+def check_choice(setting: str, value: Any, known: Sequence[str]) -> None:
+    """Check that `value` is one of the `known` ones."""
+    if value not in known:
+        msg = f"{setting} must be one of {', '.join(map(repr, known))}, got {value!r}"
+        raise ValueError(msg)
+
+
+def check_function(setting: str, value: Any, takes: str) -> None:
+    """Check that `value` is an ordinary function, or `None`."""
+    if value is None:
+        return
+    if not callable(value):
+        msg = f"{setting} must be a callable that takes {takes}, got {type(value).__name__}"
+        raise TypeError(msg)
+    if iscoroutinefunction(value):
+        msg = f"{setting} must be an ordinary function, got a coroutine function"
+        raise TypeError(msg)
