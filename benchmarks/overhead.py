@@ -11,6 +11,7 @@ come from interleaved runs, not the milliseconds.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import platform
 import statistics
@@ -85,6 +86,7 @@ def measure(count: int, kind: str, repeats: int, rounds: int = 7) -> dict[str, A
             middleware = [ToolSelectionMiddleware(top_k=max(15, count if count <= 20 else 0))]
             tools = make_tools(count, kind)
             agents[name] = create_agent(_model(), tools, middleware=middleware if name == "with" else [])
+            gc.collect()  # what earlier rounds left behind is nobody's cost here
             first[name].append(_timed(agents[name]))
         for name, agent in agents.items():
             recorder = CallRecorder()

@@ -109,11 +109,11 @@ def _schema(tool: Any) -> Any:
 
 
 def _parameters(schema: Any) -> Iterable[tuple[str, str]]:
-    if isinstance(schema, Mapping):
+    if isinstance(schema, dict):
         properties = schema.get("properties")
-        if isinstance(properties, Mapping):
+        if isinstance(properties, dict):
             for name, spec in properties.items():
-                text = spec.get("description") if isinstance(spec, Mapping) else None
+                text = spec.get("description") if isinstance(spec, dict) else None
                 yield str(name), text if isinstance(text, str) else ""
         return
     # pydantic 2 models have model_fields; a pydantic 1 model, still allowed as args_schema, __fields__

@@ -14,7 +14,7 @@ from langchain_tool_selection._text import terms
 FAMILY_WEIGHT = 0.2
 """What a relative of a word counts, as a share of the word itself."""
 
-_TABLE = """
+TABLE = """
 create add make open file new insert register generate
 send post message notify tell share publish write
 list get show fetch view read retrieve display give
@@ -68,14 +68,15 @@ info information detail
 """
 
 
-def _families() -> dict[str, tuple[str, ...]]:
+def families(table: str) -> dict[str, tuple[str, ...]]:
+    """Return each stem of a table that has relatives, with their stems."""
     relatives: dict[str, dict[str, None]] = {}
-    for line in _TABLE.strip().splitlines():
+    for line in table.strip().splitlines():
         family = terms(line)
         for word in family:
             relatives.setdefault(word, {}).update(dict.fromkeys(other for other in family if other != word))
     return {word: tuple(others) for word, others in relatives.items()}
 
 
-FAMILIES = _families()
+FAMILIES = families(TABLE)
 """Each stem that has relatives, with their stems."""

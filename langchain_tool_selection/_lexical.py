@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import SequenceMatcher
 from functools import cached_property
-from itertools import count, islice
+from itertools import chain, count, islice, pairwise
 from math import log
 from typing import TypeAlias
 
@@ -30,7 +30,7 @@ import numpy.typing as npt
 from langchain_tool_selection._documents import ToolDocument
 from langchain_tool_selection._knowledge import FAMILIES, FAMILY_WEIGHT
 from langchain_tool_selection._ranking import Hit, Query
-from langchain_tool_selection._text import Word, index_terms, query_words, terms
+from langchain_tool_selection._text import Word, index_terms, query_words, split, terms
 
 _Floats: TypeAlias = npt.NDArray[np.float32]
 _Posting: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]
@@ -235,7 +235,8 @@ class _Snapshot:
         self.slots = {key: slot for key, slot in base.slots.items() if key in wanted}
         self.bulk, self.touched = base.bulk, dict(base.touched)
         self.changes = base.changes + len(removed) + len(added)
-        for term in {term for document in removed for field in _field_terms(document) for term in field}:
+        runs = {run for document in removed for text in _field_texts(document) for run in split(text)}
+        for term in {term for run in runs for term in index_terms(run)}:
             slots, counts = self.posting(term) or _NO_POSTING
             left = ~gone[slots]
             self.touched[term] = (slots[left], counts[left])
@@ -277,29 +278,50 @@ class _Bulk:
         return self.slots[slice(*span)], self.counts[slice(*span)]
 
 
+class _Vocabulary(dict[str, tuple[int, ...]]):
+    """Numbers the terms of runs of text. Catalogues repeat few runs often, and each is looked at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers: dict[str, int] = {}
+
+    def __missing__(self, run: str) -> tuple[int, ...]:
+        numbers = self.numbers
+        self[run] = found = tuple(numbers.setdefault(term, len(numbers)) for term in index_terms(run))
+        return found
+
+
 def _index(documents: Sequence[ToolDocument]) -> tuple[_Bulk, npt.NDArray[np.int32]]:
     """Count the words of documents, which stand in slots 0, 1, 2, ...; also return field lengths."""
-    fields = [field for document in documents for field in _field_terms(document)]
-    number: dict[str, int] = {}
-    occurrences = np.array(
-        [number.setdefault(term, len(number)) for field in fields for term in field], np.int64
+    vocabulary = _Vocabulary()
+    fields = [
+        [number for run in split(text) for number in vocabulary[run]]
+        for document in documents
+        for text in _field_texts(document)
+    ]
+    lengths = np.array([len(field) for field in fields], np.int32)
+    # One number for each occurrence, which sorts by term, then slot, then field. Equal ones are counted.
+    width, cells = len(_FIELDS), max(1, len(fields))
+    occurrences = np.fromiter(chain.from_iterable(fields), np.int64) * cells
+    keys, times = np.unique(occurrences + np.repeat(np.arange(len(fields)), lengths), return_counts=True)
+    rows = keys // width
+    first = np.flatnonzero(np.diff(rows, prepend=-1))
+    counts = np.zeros((len(first), width), np.uint8)
+    counts[np.cumsum(np.diff(rows, prepend=-1) > 0) - 1, keys % width] = np.minimum(times, 255)
+    terms_and_slots = rows[first]
+    slots_of_term = cells // width or 1
+    starts = np.searchsorted(terms_and_slots, np.arange(len(vocabulary.numbers) + 1) * slots_of_term).tolist()
+    bulk = _Bulk(
+        dict(zip(vocabulary.numbers, pairwise(starts), strict=True)),
+        (terms_and_slots % slots_of_term).astype(np.int32),
+        counts,
     )
-    lengths = np.array([len(field) for field in fields], np.int32).reshape(-1, len(_FIELDS))
-    field_of = np.repeat(np.tile(np.arange(len(_FIELDS)), len(documents)), lengths.ravel())
-    slot_of = np.repeat(np.arange(len(documents)), lengths.sum(1))
-    rows, row_of = np.unique(occurrences * max(1, len(documents)) + slot_of, return_inverse=True)
-    counts = np.bincount(row_of * len(_FIELDS) + field_of, minlength=len(rows) * len(_FIELDS))
-    starts = np.searchsorted(rows, np.arange(len(number) + 1) * max(1, len(documents))).tolist()
-    return _Bulk(
-        {term: (starts[index], starts[index + 1]) for term, index in number.items()},
-        (rows % max(1, len(documents))).astype(np.int32),
-        np.minimum(counts, 255).astype(np.uint8).reshape(-1, len(_FIELDS)),
-    ), lengths
+    return bulk, lengths.reshape(-1, width)
 
 
-def _field_terms(document: ToolDocument) -> tuple[list[str], ...]:
+def _field_texts(document: ToolDocument) -> tuple[str, ...]:
     names, descriptions = zip(*document.parameters, strict=True) if document.parameters else ((), ())
-    texts = (
+    return (
         document.name,
         document.domain,
         document.description,
@@ -308,7 +330,6 @@ def _field_terms(document: ToolDocument) -> tuple[list[str], ...]:
         " ".join(document.examples),
         " ".join(document.tags),
     )
-    return tuple(map(index_terms, texts))
 
 
 def _nearest(word: str, snapshot: _Snapshot) -> str | None:

@@ -106,15 +106,17 @@ class Word(NamedTuple):
 
 def terms(text: str) -> list[str]:
     """Return the stems of a tool's text, in order and with repetitions."""
-    return list(chain.from_iterable(map(_stems, _runs(text)))) if text else []
+    return list(chain.from_iterable(map(_stems, split(text))))
 
 
-def index_terms(text: str) -> list[str]:
-    """Return everything that a tool's text is indexed under: stems, and words as they stand there.
+def index_terms(run: str) -> tuple[str, ...]:
+    """Return everything that a run of a tool's text is indexed under: stems, and words as they stand.
 
     A stem finds `playing` for "play"; the surface form then tells `play_song` from `get_playing_song`.
     """
-    return list(chain.from_iterable(map(_index_terms, _runs(text)))) if text else []
+    if _UNSPACED_RUN.match(run):
+        return _stems(run)
+    return (*_stems(run), *(f"={word}" for word in _parts(run)))
 
 
 def query_terms(text: str) -> list[str]:
@@ -131,12 +133,12 @@ def query_words(text: str) -> list[Word]:
     """
     words: dict[str, Word] = {}
     for part, weight in ((_QUOTED.sub(" ", text), 1.0), (text, _QUOTED_WEIGHT)):
-        for run in _runs(part):
+        for run in split(part):
             if run.casefold() not in _STOP_WORDS:
                 for term, surface in _query_forms(run):
                     words.setdefault(term, Word(term, surface, weight))
     spoken = {term: word for term, word in words.items() if not term.isdigit()} or words
-    runs = [run for run in _runs(_QUOTED.sub(" ", text)) if len(run) > 2 and run.isalpha()]
+    runs = [run for run in split(_QUOTED.sub(" ", text)) if len(run) > 2 and run.isalpha()]
     for left, right in pairwise(runs):
         joined = f"{left}{right}".casefold()
         if not _UNSPACED_RUN.match(joined):
@@ -145,21 +147,16 @@ def query_words(text: str) -> list[Word]:
     return list(spoken.values())
 
 
-def _runs(text: str) -> list[str]:
+def split(text: str) -> list[str]:
     """Split text into runs of letters and digits, each of one kind of script."""
+    if not text:
+        return []
     text = normalize(text)
     if not text.isascii():
         text = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
     if "'" in text or "\u2019" in text:
         text = _ELISION.sub(" ", _POSSESSIVE.sub("", text.replace("\u2019", "'"))).replace("'", "")
     return _ASCII_RUN.findall(text) if text.isascii() else _RUN.findall(text)
-
-
-# A catalogue of a thousand tools repeats few words often: without these caches, indexing it takes longer
-# than the whole agent step that selection is meant to shorten.
-@lru_cache(maxsize=100_000)
-def _index_terms(run: str) -> tuple[str, ...]:
-    return _stems(run) if _UNSPACED_RUN.match(run) else (*_stems(run), *(f"={word}" for word in _parts(run)))
 
 
 @lru_cache(maxsize=100_000)

@@ -1,6 +1,6 @@
 """The algorithm without a framework: rank tools by a request, keep some, find the rest.
 
-Standard library only, one screen long, and the same idea that the middleware applies to an agent:
+Standard library only, and the same idea that the middleware applies to an agent:
 show the `top_k` best tools plus those that must stay, and let a search reach what was cut.
 
 It works on anything that has a name and a description: this module's `Tool`, a LangChain tool,

@@ -36,7 +36,8 @@ def _printed(cell: nbformat.NotebookNode) -> str:
     return "".join(output.get("text", "") for output in cell.get("outputs", []))
 
 
-def test_links_in_the_documents_lead_somewhere() -> None:
+def test_documents_are_finished_and_their_links_lead_somewhere() -> None:
     for document in ROOT.glob("*.md"):
+        assert "@@" not in document.read_text("utf-8")
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text("utf-8")):
             assert (ROOT / target).exists(), f"{document.name} links to {target}"
