@@ -15,7 +15,15 @@ from typing import Any
 
 from benchmarks.datasets import Case, Dataset
 from benchmarks.rankers import measure
-from langchain_tool_selection import FieldWeights, LexicalRanker, ToolDocument, ToolIndex, _lexical, _text
+from langchain_tool_selection import (
+    FieldWeights,
+    LexicalRanker,
+    ToolDocument,
+    ToolIndex,
+    _lexical,
+    _query,
+    _text,
+)
 
 
 @dataclass
@@ -138,7 +146,32 @@ def camel_case(setup: Setup) -> AbstractContextManager[None]:
 
 def typo_fallback(setup: Setup) -> AbstractContextManager[None]:
     """Ignore a word that no tool has."""
-    return patched(_lexical._Spelling, "nearest", lambda *_: None)
+    return patched(_lexical, "_nearest", lambda *_: None)
+
+
+def surface_forms(setup: Setup) -> AbstractContextManager[None]:
+    """Count a word no more in the form in which it stands there."""
+    return patched(_lexical, "_SURFACE_WEIGHT", 0.0)
+
+
+def families(setup: Setup) -> AbstractContextManager[None]:
+    """Know no near-synonyms."""
+    return patched(_lexical, "FAMILIES", {})
+
+
+def quotation_marks(setup: Setup) -> AbstractContextManager[None]:
+    """Count quoted words like all others."""
+    return patched(_text, "_QUOTED_WEIGHT", 1.0)
+
+
+def joined_words(setup: Setup) -> AbstractContextManager[None]:
+    """Never read two words as one."""
+    return patched(_text, "pairwise", lambda _: ())
+
+
+def replies(setup: Setup) -> AbstractContextManager[None]:
+    """Do not read what the model asked back."""
+    return patched(_query, "_REPLY_WEIGHT", 1e-9)
 
 
 INGREDIENTS: dict[str, Patch] = {
@@ -153,6 +186,11 @@ INGREDIENTS: dict[str, Patch] = {
     "stop words": stop_words,
     "camel-case splitting": camel_case,
     "typo fallback": typo_fallback,
+    "surface forms": surface_forms,
+    "families": families,
+    "quotation marks": quotation_marks,
+    "joined words": joined_words,
+    "the model's reply": replies,
     "history": history,
 }
 """What is switched off, by name; the first entry is the reference."""

@@ -51,7 +51,7 @@ def main() -> None:
     }
     base = {d.name: recalls(d, rankers[d.name], dict.fromkeys(range(len(d.cases)))) for d in datasets}
     for line in _knowledge.TABLE.strip().splitlines():
-        family = frozenset(terms(line))
+        family = frozenset(terms(line.rpartition("|")[2]))
         others = "\n".join(other for other in _knowledge.TABLE.strip().splitlines() if other != line)
         gains, won, lost = [0.0] * len(KS), 0, 0
         with patch.object(_lexical, "FAMILIES", _knowledge.families(others)):
@@ -67,7 +67,7 @@ def main() -> None:
                     for i, _ in enumerate(KS):
                         gains[i] += 100 * (with_family[i] - values[i]) / len(dataset.cases) / len(datasets)
         figures = " ".join(f"{gain:+.2f}" for gain in gains)
-        print(f"{figures}  +{won} -{lost}  {line}", flush=True)
+        print(f"{figures}  +{won} -{lost}  {line.rpartition('|')[2].strip()}", flush=True)
 
 
 if __name__ == "__main__":

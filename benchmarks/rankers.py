@@ -152,7 +152,7 @@ def factories(cache: Path | None) -> dict[str, Callable[[], Factory]]:
 
 def _hybrid(embeddings: Any) -> Factory:
     def make(data: Dataset) -> Subject:
-        ranker = HybridRanker(LexicalRanker(), EmbeddingRanker(embeddings))
+        ranker = HybridRanker(LexicalRanker(), EmbeddingRanker(embeddings, min_cosine=None))
         return Ours(ranker, data.documents(), history=True)
 
     return make

@@ -16,29 +16,36 @@ if TYPE_CHECKING:
     from langchain_tool_selection._documents import ToolDocument
     from langchain_tool_selection._index import Catalog, ToolIndex
     from langchain_tool_selection._lexical import FieldWeights, LexicalRanker
+    from langchain_tool_selection._llm import LLMRanker
     from langchain_tool_selection._policy import Reason, Selection
     from langchain_tool_selection._ranking import Hit, Query, Ranker
+    from langchain_tool_selection._rules import ARITHMETIC, RuleRanker
     from langchain_tool_selection._semantic import EmbeddingRanker, HybridRanker
     from langchain_tool_selection.middleware import ToolSelectionMiddleware
     from langchain_tool_selection.portable import Tool, discover, lexical_score, select_tools
+    from langchain_tool_selection.router import Route, ToolRouter
 
 _HOME = {
     "_discovery": ("Discovery",),
     "_documents": ("ToolDocument",),
     "_index": ("Catalog", "ToolIndex"),
     "_lexical": ("FieldWeights", "LexicalRanker"),
+    "_llm": ("LLMRanker",),
     "_policy": ("Reason", "Selection"),
     "_ranking": ("Hit", "Query", "Ranker"),
+    "_rules": ("ARITHMETIC", "RuleRanker"),
     "_semantic": ("EmbeddingRanker", "HybridRanker"),
     "middleware": ("ToolSelectionMiddleware",),
     "portable": ("Tool", "discover", "lexical_score", "select_tools"),
+    "router": ("Route", "ToolRouter"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "Catalog", "Discovery", "EmbeddingRanker", "FieldWeights", "Hit", "HybridRanker", "LexicalRanker",
-    "Query", "Ranker", "Reason", "Selection", "Tool", "ToolDocument", "ToolIndex",
-    "ToolSelectionMiddleware", "discover", "lexical_score", "select_tools",
+    "ARITHMETIC", "Catalog", "Discovery", "EmbeddingRanker", "FieldWeights", "Hit", "HybridRanker",
+    "LLMRanker", "LexicalRanker", "Query", "Ranker", "Reason", "Route", "RuleRanker", "Selection", "Tool",
+    "ToolDocument", "ToolIndex", "ToolRouter", "ToolSelectionMiddleware", "discover", "lexical_score",
+    "select_tools",
 ]  # fmt: skip
 
 

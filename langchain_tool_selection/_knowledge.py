@@ -3,8 +3,10 @@
 People book and schedule, mail and e-mail; tools are named after one of each. A word of a request also
 finds its family, at a small weight, so that any tool with the word itself comes first.
 
-One family a line, any inflection. Chosen by general knowledge, kept or dropped by what each does to the
-labelled requests when it alone is taken out (`python -m benchmarks.families`).
+One family a line, any inflection, behind what it alone brings: recall@5 and recall@10 in points, on average
+over twelve sets of labelled requests (`python -m benchmarks.families`). The families come from general
+knowledge, and those that brought nothing are gone: some thirty, of meetings and events, tickets and issues,
+flights and trips. Two stay for recall@1, where creating brings 0.27 and getting 0.02.
 """
 
 from __future__ import annotations
@@ -15,56 +17,24 @@ FAMILY_WEIGHT = 0.2
 """What a relative of a word counts, as a share of the word itself."""
 
 TABLE = """
-create add make open file new insert register generate
-send post message notify tell share publish write
-list get show fetch view read retrieve display give
-delete remove cancel drop clear erase
-update edit change modify set mark move rename adjust
-search find look query lookup locate discover
-start begin launch run execute play trigger
-stop end pause halt terminate
-book reserve schedule plan
-buy purchase order
-calculate compute evaluate
-convert translate transform
-download export save
-upload import attach
-reply answer respond comment
-call phone ring dial
-email mail inbox
-meeting event appointment calendar
-song track music
-photo image picture
-folder directory
-file document doc
-ticket issue bug
-person people contact user member
-money balance payment fund
-price cost quote
-stock share ticker
-movie film
-weather temperature forecast rain
-hotel room accommodation
-location address place
-news article headline
-todo task reminder
-note memo
-repository repo
-conversation chat channel
-definition meaning
-route direction
-website webpage page url site
-video clip
-bill invoice
-trip travel journey
-car vehicle
-company organization business
-employee staff
-text message sms
-database db table
-status state
-log history
-info information detail
++0.01 -0.07 | create add make open file new insert register generate
++0.01 -0.01 | send post message notify tell share publish write
++0.02 +0.02 | list show view display
++0.00 +0.00 | get fetch read retrieve
++0.04 +0.01 | update edit change modify set mark move rename adjust
++0.25 +0.20 | search find look query lookup locate discover
++0.04 +0.00 | stop end pause halt terminate
++0.00 +0.01 | buy purchase order
++0.01 +0.00 | delete remove cancel drop clear erase
++0.01 +0.00 | download export save
++0.00 +0.04 | email mail inbox
++0.03 +0.03 | song track music
++0.00 +0.01 | file document doc
++0.04 +0.05 | money balance payment fund
++0.02 +0.02 | movie film
++0.03 +0.03 | weather temperature forecast rain
++0.00 +0.02 | repository repo
++0.00 +0.01 | website webpage page url site
 """
 
 
@@ -72,7 +42,7 @@ def families(table: str) -> dict[str, tuple[str, ...]]:
     """Return each stem of a table that has relatives, with their stems."""
     relatives: dict[str, dict[str, None]] = {}
     for line in table.strip().splitlines():
-        family = terms(line)
+        family = terms(line.rpartition("|")[2])
         for word in family:
             relatives.setdefault(word, {}).update(dict.fromkeys(other for other in family if other != word))
     return {word: tuple(others) for word, others in relatives.items()}

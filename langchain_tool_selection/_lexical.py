@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import SequenceMatcher
 from functools import cached_property
-from itertools import chain, count, islice, pairwise
+from itertools import chain, pairwise
 from math import log
 from typing import TypeAlias
 
@@ -76,6 +76,9 @@ _TYPO_WEIGHT = 0.6
 
 _TYPO_LENGTH = 5
 """Shorter words have too many neighbours: `list` is one letter from `last`, `know` from `now`."""
+
+_TYPOS_KEPT = 10_000
+"""Unknown words whose neighbour is remembered: a conversation repeats its own for many turns."""
 
 _TYPO_CANDIDATES = 20
 """So many words with the most letter triples in common are compared letter by letter."""
@@ -148,7 +151,7 @@ class LexicalRanker:
     def _readings(self, snapshot: _Snapshot, word: Word) -> Iterator[tuple[str, float]]:
         if snapshot.posting(word.term):
             yield word.term, word.weight
-        elif not word.guess and (neighbour := _nearest(word.term, snapshot)):
+        elif not word.guess and (neighbour := snapshot.nearest(word.term)):
             yield neighbour, _TYPO_WEIGHT * word.weight
         for relative in FAMILIES.get(word.term, ()):
             yield relative, FAMILY_WEIGHT * word.weight
@@ -193,22 +196,34 @@ class _Snapshot:
         self.touched: dict[str, _Posting]
         self.changes: int  # documents added or removed since `bulk` was made
         wanted = {document.fingerprint: document for document in documents}
-        kept = wanted.keys() & base.slots.keys() if base else wanted.keys() & ()
-        added = [document for key, document in wanted.items() if key not in kept]
+        known = base.slots if base else {}
+        added = [document for key, document in wanted.items() if key not in known]
+        dropped = len(known) - (len(wanted) - len(added))
         self.documents = documents
-        if base is None or len(added) + len(base.slots) - len(kept) + base.changes > len(kept) // 4:
+        if base is None or len(added) + dropped + base.changes > (len(wanted) - len(added)) // 4:
             self.slots = {key: slot for slot, key in enumerate(wanted)}
             self.bulk, self.lengths = _index(list(wanted.values()))
             self.touched, self.changes = {}, 0
         else:
-            self._change(base, wanted, added)
+            removed = [document for document in base.documents if document.fingerprint not in wanted]
+            self._change(base, removed, added)
         self.size = len(self.lengths)
-        self.by_slot = {self.slots[document.fingerprint]: document for document in documents}
+        in_order = [self.slots[key] for key in wanted]
+        self.by_slot = dict(zip(in_order, documents, strict=True))
         self.position = np.zeros(self.size, np.int32)
-        self.position[list(self.by_slot)] = np.arange(len(documents))
+        self.position[in_order] = np.arange(len(documents))
         average = np.maximum(self.lengths.sum(0) / max(1, len(documents)), 1)
         self.length_factors = (1 / (1 - _B + _B * self.lengths / average)).astype(np.float32)
         self._name_terms: dict[int, frozenset[str]] = {}
+        self._nearest: dict[str, str | None] = {}
+
+    def nearest(self, word: str) -> str | None:
+        """Return the indexed word that is spelled most like one that is not indexed, if any is alike."""
+        if word not in self._nearest:
+            if len(self._nearest) >= _TYPOS_KEPT:
+                self._nearest = {}
+            self._nearest[word] = _nearest(word, self)
+        return self._nearest.get(word)
 
     def posting(self, term: str) -> _Posting | None:
         """Return the slots of the documents that have a word, and its counts; `None` if none has it."""
@@ -228,30 +243,45 @@ class _Snapshot:
             known = self._name_terms[slot] = frozenset(terms(self.by_slot[slot].name))
         return known
 
-    def _change(self, base: _Snapshot, wanted: Mapping[str, ToolDocument], added: list[ToolDocument]) -> None:
-        removed = [document for document in base.documents if document.fingerprint not in wanted]
-        gone = np.zeros(base.size, bool)
-        gone[[base.slots[document.fingerprint] for document in removed]] = True
-        self.slots = {key: slot for key, slot in base.slots.items() if key in wanted}
+    def _change(self, base: _Snapshot, removed: list[ToolDocument], added: list[ToolDocument]) -> None:
         self.bulk, self.touched = base.bulk, dict(base.touched)
+        self.slots = dict(base.slots)
         self.changes = base.changes + len(removed) + len(added)
-        runs = {run for document in removed for text in _field_texts(document) for run in split(text)}
-        for term in {term for run in runs for term in index_terms(run)}:
-            slots, counts = self.posting(term) or _NO_POSTING
-            left = ~gone[slots]
-            self.touched[term] = (slots[left], counts[left])
-        used = set(self.slots.values())
-        free = list(islice((slot for slot in count() if slot not in used), len(added)))
-        lengths = np.zeros((max([*used, *free], default=-1) + 1, len(_FIELDS)), np.int32)
-        lengths[: base.size] = np.where(gone[:, None], 0, base.lengths)[: len(lengths)]
-        bulk, lengths[free] = _index(added)
-        for term in bulk.offsets:
-            slots, counts = self.posting(term) or _NO_POSTING
-            new_slots, new_counts = bulk.posting(term) or _NO_POSTING
-            new_slots = np.array(free, np.int32)[new_slots]
-            self.touched[term] = (np.concatenate([slots, new_slots]), np.concatenate([counts, new_counts]))
-        self.slots |= {document.fingerprint: slot for document, slot in zip(added, free, strict=True)}
-        self.lengths = lengths
+        freed = [self.slots.pop(document.fingerprint) for document in removed]
+        # Slots that a smaller catalogue freed for good stay empty until the next full indexing.
+        new = [*freed, *range(base.size, base.size + len(added))][: len(added)]
+        self.slots |= {document.fingerprint: slot for document, slot in zip(added, new, strict=True)}
+        before, _ = _index(removed)
+        after, lengths = _index(added)
+        grown = max(0, len(added) - len(freed))
+        self.lengths = np.concatenate([base.lengths, np.zeros((grown, len(_FIELDS)), np.int32)])
+        self.lengths[freed] = 0
+        self.lengths[new] = lengths
+        gone = np.zeros(base.size, bool)
+        gone[freed] = True
+        for term in before.offsets.keys() | after.offsets.keys():
+            slots, counts = after.posting(term) or _NO_POSTING
+            # A changed tool takes the slot of what it was: the words it still has need no change.
+            if not _same((slots, counts), before.posting(term) or _NO_POSTING):
+                here = (np.array(new, np.int32)[slots], counts)
+                self.touched[term] = _spliced(base.posting(term) or _NO_POSTING, gone, here)
+
+
+def _same(one: _Posting, other: _Posting) -> bool:
+    return one[0].tobytes() == other[0].tobytes() and one[1].tobytes() == other[1].tobytes()
+
+
+def _spliced(old: _Posting, gone: npt.NDArray[np.bool_], new: _Posting) -> _Posting:
+    """Return a posting without the slots that are `gone` and with those of `new`, copying it once."""
+    slots, counts = old[0].copy(), old[1].copy()
+    out = np.flatnonzero(gone[slots])
+    replaced = min(len(out), len(new[0]))
+    slots[out[:replaced]], counts[out[:replaced]] = new[0][:replaced], new[1][:replaced]
+    if replaced < len(out):
+        return np.delete(slots, out[replaced:]), np.delete(counts, out[replaced:], 0)
+    if replaced < len(new[0]):
+        return np.concatenate([slots, new[0][replaced:]]), np.concatenate([counts, new[1][replaced:]])
+    return slots, counts
 
 
 @dataclass(frozen=True, eq=False)

@@ -131,7 +131,7 @@ def as_ranker(ranker: Any) -> Ranker:
     if isinstance(ranker, Ranker):
         return ranker
     if isinstance(ranker, Embeddings):
-        return HybridRanker(LexicalRanker(), EmbeddingRanker(ranker))
+        return HybridRanker(LexicalRanker(), EmbeddingRanker(ranker, min_cosine=None))
     if callable(ranker):
         return ScorerRanker(ranker)
     msg = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,17 +26,19 @@ class EmbeddingRanker:
 
     Args:
         embeddings: Any LangChain `Embeddings`. On the async path its `aembed_*` are awaited.
-        min_cosine: Tools below this cosine, -1 to 1, are no hits. What counts as close differs from
-            one model to the next; 0.3 fits most sentence encoders.
+        min_cosine: Tools below this cosine, -1 to 1, are no hits; `None` makes every tool a hit. What
+            counts as close differs from one model to the next; 0.3 fits most sentence encoders.
         max_vectors: How many vectors to keep; the least recently used go first.
     """
 
-    def __init__(self, embeddings: Embeddings, *, min_cosine: float = 0.3, max_vectors: int = 20_000) -> None:
+    def __init__(
+        self, embeddings: Embeddings, *, min_cosine: float | None = 0.3, max_vectors: int = 20_000
+    ) -> None:
         if not isinstance(embeddings, Embeddings):
             msg = f"embeddings must be LangChain Embeddings, got {type(embeddings).__name__}"
             raise TypeError(msg)
         self._embeddings = embeddings
-        self._min_cosine = min_cosine
+        self._min_cosine = float("-inf") if min_cosine is None else min_cosine
         self._max_vectors = max_vectors
         self._vectors: OrderedDict[str, _Matrix] = OrderedDict()
         self._lock = threading.Lock()
@@ -101,61 +103,61 @@ class EmbeddingRanker:
 class HybridRanker:
     """Fuses two rankers by score: `weight` of the second, the rest of the first.
 
-    Scores of different rankers have different scales, so each side is standardised over its own hits
-    before it is added (z-scores); fusing ranks instead loses to the better side where one is weak.
-    A tool that one side does not find counts there as that side's weakest hit.
+    Scores of different rankers have different scales, so each side is standardised over the whole
+    catalogue before it is added (z-scores); fusing ranks instead loses to the better side where one is
+    weak. A tool that a side does not find counts there as 0.
 
     Args:
         first: Usually a `LexicalRanker`.
-        second: Usually an `EmbeddingRanker`.
-        weight: Share of the second ranker, 0 to 1.
+        second: Usually an `EmbeddingRanker` with `min_cosine=None`: it should score every tool.
+        weight: Share of the second ranker, 0 to 1. 0.4 gains with good and with small encoders alike
+            (`python -m benchmarks.ranking --rankers minilm_hybrid,wordllama_hybrid`).
+        min_second: A tool that the first ranker does not find needs at least this score of the second
+            to be a hit; `None` takes all. Keeps a request that means nothing from matching everything.
 
     Raises:
         ValueError: `weight` is outside 0 to 1.
     """
 
-    def __init__(self, first: Ranker, second: Ranker, *, weight: float = 0.5) -> None:
+    def __init__(
+        self, first: Ranker, second: Ranker, *, weight: float = 0.4, min_second: float | None = 0.2
+    ) -> None:
         if not 0 <= weight <= 1:
             msg = f"weight must be between 0 and 1, got {weight!r}"
             raise ValueError(msg)
         self._first, self._second, self._weight = first, second, weight
+        self._min_second = float("-inf") if min_second is None else min_second
 
     def rank(self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None) -> list[Hit]:
-        """Return all hits of either ranker, by their fused score."""
-        return self._fuse(self._first.rank(query, documents), self._second.rank(query, documents))
+        """Return the hits of either ranker, by their fused score."""
+        return self._fuse(documents, self._first.rank(query, documents), self._second.rank(query, documents))
 
     async def arank(
         self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None
     ) -> list[Hit]:
         """As `rank`, awaiting rankers that can be awaited."""
-        return self._fuse(
-            await arank(self._first, query, documents), await arank(self._second, query, documents)
-        )
+        first = await arank(self._first, query, documents)
+        return self._fuse(documents, first, await arank(self._second, query, documents))
 
-    def _fuse(self, first: Iterable[Hit], second: Iterable[Hit]) -> list[Hit]:
-        sides = [(_standardised(first), 1 - self._weight), (_standardised(second), self._weight)]
-        names = dict.fromkeys(name for scores, _ in sides for name in scores)
-        floors = [min(scores.values(), default=0.0) for scores, _ in sides]
+    def _fuse(
+        self, documents: Sequence[ToolDocument], first: Iterable[Hit], second: Iterable[Hit]
+    ) -> list[Hit]:
+        found, similar = dict(first), dict(second)
+        names = [document.name for document in documents]
+        scores = (1 - self._weight) * _standardised(names, found) + self._weight * _standardised(
+            names, similar
+        )
         return [
-            Hit(
-                name,
-                sum(
-                    weight * scores.get(name, floor)
-                    for (scores, weight), floor in zip(sides, floors, strict=True)
-                ),
-            )
-            for name in names
+            Hit(name, score)
+            for name, score in zip(names, scores.tolist(), strict=True)
+            if name in found or (name in similar and similar[name] >= self._min_second)
         ]
 
 
-def _standardised(hits: Iterable[Hit]) -> dict[str, float]:
-    scores = {hit.name: hit.score for hit in hits}
-    values = np.array(list(scores.values()))
-    if not len(values):
-        return {}
-    spread = float(values.std()) or 1.0
-    mean = float(values.mean())
-    return {name: (score - mean) / spread for name, score in scores.items()}
+def _standardised(names: Sequence[str], scores: Mapping[str, float]) -> npt.NDArray[np.float64]:
+    values = np.array([scores.get(name, 0.0) for name in names])
+    spread = values.std() if len(values) else 0.0
+    return (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
 
 
 def _text(document: ToolDocument) -> str:

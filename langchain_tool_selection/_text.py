@@ -21,6 +21,9 @@ import Stemmer
 MAX_CHARACTERS = 20_000
 """Text beyond this is not read: a pasted log says no more about the wanted tool in its second 20 kB."""
 
+MAX_WORDS = 256
+"""So many different words of a request are searched for, half from its beginning, half from its end."""
+
 # Accents of Latin and Greek, vowel points of Hebrew and Arabic; but Cyrillic short i is a letter of its own.
 _ACCENTS = re.compile(
     r"[\u0300-\u0305\u0307-\u036f\u0591-\u05c7\u064b-\u065f\u0670]|(?<![\u0418\u0438])\u0306"
@@ -144,7 +147,8 @@ def query_words(text: str) -> list[Word]:
         if not _UNSPACED_RUN.match(joined):
             term = _stem(joined)
             spoken.setdefault(term, Word(term, f"={joined}", _JOINED_WEIGHT, guess=True))
-    return list(spoken.values())
+    found = list(spoken.values())
+    return found if len(found) <= MAX_WORDS else found[: MAX_WORDS // 2] + found[-MAX_WORDS // 2 :]
 
 
 def split(text: str) -> list[str]:

@@ -199,10 +199,18 @@ def test_the_weight_decides_between_two_rankers_that_disagree():
     assert best(0.5) == ["a", "b"]  # a tie, whatever the scales are
 
 
-def test_a_tool_that_one_side_does_not_find_counts_there_as_its_weakest_hit():
+def test_a_tool_that_one_side_does_not_find_counts_there_as_zero():
     first, second = Fixed(("a", 3.0), ("b", 1.0)), Fixed(("c", 3.0), ("a", 1.0))
-    scores = dict(HybridRanker(first, second).rank(Query.of("x"), ()))
-    assert scores == pytest.approx({"a": 0.0, "b": -1.0, "c": 0.0})
+    documents = tuple(map(ToolDocument, "abc"))
+    scores = dict(HybridRanker(first, second, weight=0.5).rank(Query.of("x"), documents))
+    # The z-scores of (3, 1, 0) and of (1, 0, 3).
+    assert scores == pytest.approx({"a": 0.5345, "b": -0.6682, "c": 0.1336}, abs=1e-4)
+
+
+def test_what_only_the_second_finds_needs_the_least_score():
+    documents = tuple(map(ToolDocument, "abc"))
+    hybrid = HybridRanker(Fixed(("a", 1.0)), Fixed(("b", 0.3), ("c", 0.1)), min_second=0.2)
+    assert {hit.name for hit in hybrid.rank(Query.of("x"), documents)} == {"a", "b"}
 
 
 def test_one_side_without_hits_leaves_the_order_to_the_other():
