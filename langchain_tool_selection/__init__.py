@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from langchain_tool_selection._discovery import Discovery
-    from langchain_tool_selection._documents import ToolDocument
+    from langchain_tool_selection._documents import ToolDocument, ToolHints, index_text
     from langchain_tool_selection._index import Catalog, ToolIndex
     from langchain_tool_selection._lexical import FieldWeights, LexicalRanker
     from langchain_tool_selection._llm import LLMRanker
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "_discovery": ("Discovery",),
-    "_documents": ("ToolDocument",),
+    "_documents": ("ToolDocument", "ToolHints", "index_text"),
     "_index": ("Catalog", "ToolIndex"),
     "_lexical": ("FieldWeights", "LexicalRanker"),
     "_llm": ("LLMRanker",),
@@ -44,8 +44,8 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "ARITHMETIC", "Catalog", "Discovery", "EmbeddingRanker", "FieldWeights", "Hit", "HybridRanker",
     "LLMRanker", "LexicalRanker", "Query", "Ranker", "Reason", "Route", "RuleRanker", "Selection", "Tool",
-    "ToolDocument", "ToolIndex", "ToolRouter", "ToolSelectionMiddleware", "discover", "lexical_score",
-    "select_tools",
+    "ToolDocument", "ToolHints", "ToolIndex", "ToolRouter", "ToolSelectionMiddleware", "discover",
+    "index_text", "lexical_score", "select_tools",
 ]  # fmt: skip
 
 

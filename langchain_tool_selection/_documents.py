@@ -7,8 +7,8 @@ parameters come from `model_fields` or from the schema dict as it stands, never 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, get_origin
 
@@ -45,6 +45,50 @@ class ToolDocument:
         return digest(
             repr((self.name, self.description, self.parameters, self.examples, self.tags, self.domain))
         )
+
+
+@dataclass(frozen=True)
+class ToolHints:
+    """What a tool is searched by beside its own text. Indexed, never sent to a model.
+
+    A tool may carry its own hints, under `examples`, `tags` and `domain` in its `extras` or `metadata`
+    and as its `tags`; these are for tools that others wrote.
+
+    Attributes:
+        examples: Requests that this tool answers, in users' words.
+        tags: Words that people use for it and its description does not.
+        domain: The server or group that the tool belongs to; empty leaves what the tool says.
+    """
+
+    examples: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    domain: str = ""
+
+
+def with_hints(document: ToolDocument, hints: ToolHints | None) -> ToolDocument:
+    """Return a document with hints added to its own."""
+    if hints is None:
+        return document
+    return replace(
+        document,
+        examples=document.examples + tuple(hints.examples),
+        tags=document.tags + tuple(hints.tags),
+        domain=hints.domain or document.domain,
+    )
+
+
+def index_text(document: ToolDocument) -> str:
+    """Return what of a tool is indexed, one field a line, for people who wonder why it is not found."""
+    parameters = ", ".join(f"{name} ({text})" if text else name for name, text in document.parameters)
+    fields = {
+        "name": document.name,
+        "domain": document.domain,
+        "description": document.description,
+        "parameters": parameters,
+        "examples": "; ".join(document.examples),
+        "tags": ", ".join(document.tags),
+    }
+    return "\n".join(f"{field}: {text}" for field, text in fields.items() if text)
 
 
 def digest(*parts: str) -> str:

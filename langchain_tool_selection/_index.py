@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
 from typing import Any
 
-from langchain_tool_selection._documents import ToolDocument, content_key, digest, document_of
+from langchain_tool_selection._documents import (
+    ToolDocument,
+    ToolHints,
+    content_key,
+    digest,
+    document_of,
+    with_hints,
+)
 from langchain_tool_selection._ranking import Hit, Query, Ranker, arank, as_ranker
 
 _CATALOG_DOCUMENTS = 200_000
@@ -114,6 +121,7 @@ class ToolIndex:
 
     Args:
         ranker: A `Ranker`, LangChain `Embeddings`, a scorer, or `None` for `LexicalRanker()`.
+        hints: What tools are searched by beside their own text, by tool name.
 
     Example:
         >>> catalog = ToolIndex().sync([{"name": "get_weather", "description": "Forecast for a city."}])
@@ -121,8 +129,10 @@ class ToolIndex:
         'get_weather'
     """
 
-    def __init__(self, ranker: Any = None) -> None:
+    def __init__(self, ranker: Any = None, *, hints: Mapping[str, ToolHints] | None = None) -> None:
+        check_hints(hints)
         self.ranker = as_ranker(ranker)
+        self._hints = dict(hints or {})
         self._documents: dict[Any, tuple[Any, ToolDocument]] = {}
         self._catalogs: OrderedDict[tuple[ToolDocument, ...], Catalog] = OrderedDict()  # newest last
         self._size = 0  # documents in all catalogues
@@ -156,6 +166,10 @@ class ToolIndex:
             known = list(self._catalogs.values())
         return next((catalog for catalog in reversed(known) if catalog.fingerprint == fingerprint), None)
 
+    def _read(self, tool: Any) -> ToolDocument:
+        document = document_of(tool)
+        return with_hints(document, self._hints.get(document.name))
+
     def _documents_of(self, tools: Iterable[Any]) -> Iterable[ToolDocument]:
         seen: set[str] = set()
         for tool in tools:
@@ -169,16 +183,31 @@ class ToolIndex:
             key = content_key(tool)
             known = self._documents.get(key)
         except (AttributeError, TypeError):  # no LangChain tool: reading it again is cheap enough
-            return document_of(tool)
+            return self._read(tool)
         if known is not None:
             return known[1]
-        document = document_of(tool)
+        document = self._read(tool)
         # What counts by identity in the key has to stay alive as long as the key does.
         self._documents[key] = ((tool.args_schema, tool.metadata), document)
         if len(self._documents) > _DOCUMENTS:
             with self._lock:
                 self._documents.pop(next(iter(self._documents)), None)
         return document
+
+
+def check_hints(hints: Any) -> None:
+    """Raise a `TypeError` that names the culprit unless `hints` maps tool names to `ToolHints`."""
+    if not isinstance(hints, Mapping | None):
+        msg = f"hints takes a mapping of tool names to ToolHints, got {type(hints).__name__}"
+        raise TypeError(msg)
+    for name, hint in (hints or {}).items():
+        if not isinstance(hint, ToolHints):
+            msg = f"hints takes ToolHints(...) for each tool, got {type(hint).__name__} for {name!r}"
+            raise TypeError(msg)
+        for part in ("examples", "tags"):
+            if isinstance(getattr(hint, part), str):
+                msg = f"ToolHints.{part} takes a list of strings, got a string for {name!r}"
+                raise TypeError(msg)
 
 
 def _delta(before: Sequence[ToolDocument], after: Sequence[ToolDocument]) -> Delta:

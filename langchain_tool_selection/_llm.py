@@ -38,7 +38,7 @@ _NAME_CHARACTERS = 128
 _SUMMARY_CHARACTERS = 200
 _REQUEST_CHARACTERS = 4_000
 
-_SENTENCE_END = re.compile(r"\n\s*\n|(?<=[.!?])\s+(?=[^\sa-z])|(?<=[。！？])")
+_SENTENCE_END = re.compile(r"\n\s*\n|(?<=[.!?])\s+(?=[^\sa-z])|(?<=[。！？])")  # noqa: RUF001  # Chinese and Japanese
 _LIST = re.compile(r"\[[^\[\]]*\]")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 _REMARK = re.compile(r":\s|\s[-–—]\s")  # noqa: RUF001  # models write real dashes
@@ -166,17 +166,14 @@ class _Menu(NamedTuple):
 
     @classmethod
     def of(cls, documents: Sequence[ToolDocument]) -> _Menu:
-        shown = [one_line(document.name, _NAME_CHARACTERS) for document in documents]
         names = [document.name for document in documents]
-        lines = [
-            f"{number}. {name}: {_summary(document.description)}"
-            for number, (name, document) in enumerate(zip(shown, documents, strict=True), 1)
-        ]
-        numbers = {str(number): name for number, name in enumerate(names, 1)}
-        # A tool's own name comes last, so that it wins over another's number.
-        return cls(
-            lines, numbers | dict(zip(shown, names, strict=True)) | dict(zip(names, names, strict=True))
-        )
+        shown = [one_line(name, _NAME_CHARACTERS) for name in names]
+        summaries = [_summary(document.description) for document in documents]
+        numbered = enumerate(zip(shown, summaries, strict=True), 1)
+        entries = {str(number): name for number, name in enumerate(names, 1)}
+        entries |= zip(shown, names, strict=True)
+        entries |= zip(names, names, strict=True)  # last: a tool's own name beats another's number
+        return cls([f"{number}. {name}: {summary}" for number, (name, summary) in numbered], entries)
 
     def read(self, answer: str) -> list[str] | None:
         """Return the tools that an answer names, in its order; `None` if it is no answer.

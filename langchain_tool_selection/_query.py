@@ -9,7 +9,7 @@ and earlier turns, at weights that fall with their age and with how much the new
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,12 @@ _HISTORY_HALF_TERMS = 4
 
 _HISTORY_DECAY = 0.7
 """Each turn further back counts this much of the one after it."""
+
+_SHIFT_TERMS = 2
+"""Content words that a message needs before it can be about something new: "do it" has none."""
+
+_SHIFT_DEPTH = 3
+"""So many of the best tools must be new: one old one among them can go on serving."""
 
 _HISTORY_TURNS = 5
 """Earlier turns that are read; beyond them the decay leaves nothing that matters."""
@@ -96,6 +102,23 @@ def conversation_query(turns: Sequence[Turn]) -> Query:
     # Whatever counts most counts in full, or a threshold on scores would mean something else.
     full = max((weight for _, weight in parts), default=1.0)
     return Query(tuple((text, weight / full) for text, weight in parts))
+
+
+def is_topic_shift(turns: Sequence[Turn], best: Sequence[str], shown: Collection[str]) -> bool:
+    """Whether the newest user message turns to something that the tools shown so far are not for.
+
+    Args:
+        turns: The conversation, the newest turn first.
+        best: The tools that match the newest message *alone*, best first.
+        shown: The tools that the model has been shown.
+
+    Returns:
+        True if the message says enough by itself and none of its three best tools is shown. A message
+        without a match, or one that leans on what came before, is no shift.
+    """
+    if len(turns) < 2 or len(query_terms(turns[0].text)) < _SHIFT_TERMS:
+        return False
+    return bool(best) and not any(name in shown for name in best[:_SHIFT_DEPTH])
 
 
 def summary_query(messages: Sequence[Any]) -> Query:

@@ -17,17 +17,19 @@ from langchain_tool_selection._settings import check_function
 Pattern: TypeAlias = str | re.Pattern[str] | Callable[[str], Any]
 """What a rule looks for: a regular expression anywhere in the text, or a predicate on the text."""
 
-Rules: TypeAlias = Mapping[Pattern, str | Sequence[str]] | Iterable[tuple[Pattern, str | Sequence[str]]]
+# A mapping's keys are invariant to a type checker: with `Pattern` it would refuse a `dict[str, str]`.
+Rules: TypeAlias = Mapping[Any, str | Sequence[str]] | Iterable[tuple[Pattern, str | Sequence[str]]]
 """Patterns with the tool, or the tools in their order, that each of them names."""
 
-# Possessive quantifiers: a pasted table of numbers must not be read again from each of its blanks.
-ARITHMETIC: re.Pattern[str] = re.compile(r"\A(?=[^\d]*+\d)[\d\s.()+\-−–*/×·÷:%^]++[=?\s]*+\Z")
+# People paste real minus and times signs. Possessive quantifiers, so that a pasted table of numbers is not
+# read again from each of its blanks.
+ARITHMETIC: re.Pattern[str] = re.compile(r"\A(?=\D*+\d)[\d\s.()+\-−–*/×·÷:%^]++[=?\s]*+\Z")  # noqa: RUF001
 """A rule's pattern for sums: digits, operators, brackets and blanks only, at least one digit, and at most
 `=` or `?` after them. A date or a telephone number alone has that shape too."""
 
 
 class RuleRanker:
-    """Puts the tools that a matching rule names first, before all that another ranker finds.
+    r"""Puts the tools that a matching rule names first, before all that another ranker finds.
 
     Only the newest text of a query is matched: an order number of three turns ago is no reason to look
     it up again. Rules may name tools that do not exist at the moment; those wait for their tool. What a
@@ -46,7 +48,7 @@ class RuleRanker:
         TypeError: a pattern or a name is of another kind.
 
     Example:
-        >>> ranker = RuleRanker({ARITHMETIC: "calculator", r"order\\s*#\\d+": "order_lookup"})
+        >>> ranker = RuleRanker({ARITHMETIC: "calculator", r"order\s*#\d+": "order_lookup"})
         >>> tools = (ToolDocument("order_lookup"), ToolDocument("calculator"))
         >>> ranker.rank(Query.of("23 * 4"), tools)
         [Hit(name='calculator', score=1.0)]
@@ -93,9 +95,7 @@ def _predicate(pattern: Any) -> Callable[[str], Any]:
         try:
             return re.compile(pattern, re.IGNORECASE).search
         except re.error as error:
-            msg = (
-                f"rule {pattern!r} is no valid regular expression: {error}; re.escape() takes a text as it is"
-            )
+            msg = f"rule {pattern!r} is no regular expression: {error}; to match it as it is, use re.escape()"
             raise ValueError(msg) from error
     if isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, str):
         return pattern.search
@@ -110,8 +110,6 @@ def _names(pattern: Any, names: Any) -> tuple[str, ...]:
         raise ValueError(msg)
     for name in found:
         if not isinstance(name, str):
-            msg = (
-                f"rule {pattern!r} must name tools by their names, got {name!r} of type {type(name).__name__}"
-            )
+            msg = f"rule {pattern!r} must give names of tools, got {name!r} of type {type(name).__name__}"
             raise TypeError(msg)
     return found

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from langchain_tool_selection._documents import ToolHints
 from langchain_tool_selection._index import Catalog, ToolIndex
 from langchain_tool_selection._lexical import LexicalRanker
 from langchain_tool_selection._ranking import Hit, Query
@@ -32,8 +33,8 @@ class SafeSearch:
     Shared by all threads and agents of a middleware: it holds caches, no conversation.
     """
 
-    def __init__(self, ranker: Any) -> None:
-        self._index = ToolIndex(ranker)
+    def __init__(self, ranker: Any, hints: Mapping[str, ToolHints] | None = None) -> None:
+        self._index = ToolIndex(ranker, hints=hints)
         self._by_words = ToolIndex(LexicalRanker())
         self._warned: set[str] = set()
 

@@ -27,7 +27,7 @@ from langgraph.types import Command, Overwrite
 from langsmith.run_helpers import get_current_run_tree
 
 from langchain_tool_selection._discovery import Discovery, make_discovery_tool
-from langchain_tool_selection._documents import digest
+from langchain_tool_selection._documents import ToolHints, digest
 from langchain_tool_selection._exposure import EXPOSURES
 from langchain_tool_selection._index import Catalog
 from langchain_tool_selection._policy import (
@@ -68,6 +68,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         always_include: Names of tools that are never hidden; they do not count against `top_k`.
         ranker: A `Ranker`; LangChain `Embeddings`, fused with the default; or a scorer
             `(tool, query_tokens) -> float`. `None` means words: no model, no key, no download.
+        hints: Examples, tags and domains that tools are searched by, by tool name; never sent.
         query: Gives the text (or `Query`) to search for, from the request; `None` from it means
             nothing to search for. By default it is read from the conversation.
         min_score: Tools that score less are no match; `None` takes every hit of the ranker. What a
@@ -101,6 +102,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         top_k: int = 15,
         always_include: Collection[str] = (),
         ranker: Any = None,
+        hints: Mapping[str, ToolHints] | None = None,
         query: Callable[[ModelRequest[Any]], str | Query | None] | None = None,
         min_score: float | None = None,
         keep_used: int | None = 1,
@@ -129,7 +131,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         self._max_pins = max_pins
         self._query = query
         self._exposure = EXPOSURES[exposure]()
-        self._search = SafeSearch(ranker)
+        self._search = SafeSearch(ranker, hints)
         self._discovery = discovery
         self._discovery_tool = make_discovery_tool(discovery, self._search, max_pins) if discovery else None
         self._warned: set[str] = set()

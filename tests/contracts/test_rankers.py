@@ -1,5 +1,6 @@
-"""What every ranker promises, whatever it is made of. A ranker of your own can be added to RANKERS."""
+"""What every ranker promises, whatever it is made of: `check_ranker`, and what it leaves to our own."""
 
+import asyncio
 import json
 import math
 import os
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from langchain_tool_selection import (
     EmbeddingRanker,
+    Hit,
     HybridRanker,
     LexicalRanker,
     Query,
@@ -23,11 +25,11 @@ from langchain_tool_selection import (
     ToolIndex,
     lexical_score,
 )
-from langchain_tool_selection._ranking import as_ranker
+from langchain_tool_selection.testing import check_ranker
 
 RANKERS = {
     "lexical": LexicalRanker,
-    "scorer": lambda: as_ranker(lexical_score),
+    "scorer": lambda: ToolIndex(lexical_score).ranker,
     "embedding": lambda: EmbeddingRanker(BagOfWords(), min_cosine=0.01),
     "hybrid": lambda: HybridRanker(LexicalRanker(), EmbeddingRanker(BagOfWords(), min_cosine=0.01)),
 }
@@ -69,6 +71,104 @@ def names(hits):
 
 def test_it_is_a_ranker(make_ranker):
     assert isinstance(make_ranker(), Ranker)
+
+
+def test_it_keeps_the_contract(make_ranker):
+    check_ranker(make_ranker)
+
+
+def test_no_documents_are_no_hits_even_without_a_catalogue(make_ranker):
+    assert list(make_ranker().rank(Query.of("weather"), ())) == []
+
+
+class Counting:
+    """Scores each tool by how many words of the request its text has, and leaves places to go wrong."""
+
+    def __init__(self):
+        self.seen = {}
+        self.calls = 0
+
+    def rank(self, query, documents, *, limit=None):
+        self.calls += 1
+        self.seen |= {document.name: document for document in documents}
+        counts = {
+            d.name: sum(w in f"{d.name} {d.description}" for w in query.text.split()) for d in documents
+        }
+        return [Hit(name, self.score(count, limit)) for name, count in counts.items() if count]
+
+    def score(self, count, limit):
+        return float(count)
+
+
+class NotANumber(Counting):
+    def score(self, count, limit):
+        return math.nan
+
+
+class Drifting(Counting):
+    def score(self, count, limit):
+        return count + self.calls
+
+
+class LimitMinded(Counting):
+    def score(self, count, limit):
+        return count / (limit or 1)
+
+
+class Remembering(Counting):
+    def score(self, count, limit):
+        return count / len(self.seen)
+
+
+class Stale(Counting):
+    def rank(self, query, documents, *, limit=None):
+        return super().rank(query, [self.seen.get(d.name, d) for d in documents])
+
+
+class PlaceMinded(Counting):
+    def rank(self, query, documents, *, limit=None):
+        places = {document.name: place for place, document in enumerate(documents)}
+        return [Hit(name, score - places[name] / 100) for name, score in super().rank(query, documents)]
+
+
+class AsciiOnly(Counting):
+    def rank(self, query, documents, *, limit=None):
+        query.text.encode("ascii")
+        return super().rank(query, documents)
+
+
+class AnotherWhenAwaited(Counting):
+    async def arank(self, query, documents, *, limit=None):
+        return self.rank(query, documents)[:1]
+
+
+def test_a_sound_ranker_of_your_own_keeps_the_contract():
+    check_ranker(Counting)
+
+
+@pytest.mark.parametrize(
+    ("broken", "promise"),
+    [
+        (NotANumber, "scores are finite"),
+        (Drifting, "the same request twice has the same hits"),
+        (LimitMinded, "with the same scores"),
+        (Remembering, "a removed tool leaves no trace"),
+        (Stale, "a tool with a new description is ranked by it"),
+        (PlaceMinded, "the order of registration changes no score"),
+        (AsciiOnly, "any text in any script is ranked, but it raised UnicodeEncodeError"),
+        (AnotherWhenAwaited, "the async path gives the same hits"),
+    ],
+)
+def test_the_contract_names_the_promise_that_a_ranker_breaks(broken, promise):
+    with pytest.raises(AssertionError, match=promise):
+        check_ranker(broken)
+
+
+def test_the_contract_can_be_checked_where_an_event_loop_runs():
+    async def check():
+        check_ranker(LexicalRanker)
+
+    asyncio.run(check())
 
 
 @pytest.mark.parametrize(

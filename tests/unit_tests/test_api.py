@@ -29,10 +29,12 @@ def test_the_public_names_are_these_and_sorted():
         "Selection",
         "Tool",
         "ToolDocument",
+        "ToolHints",
         "ToolIndex",
         "ToolRouter",
         "ToolSelectionMiddleware",
         "discover",
+        "index_text",
         "lexical_score",
         "select_tools",
     ]

@@ -9,6 +9,7 @@ from langchain_tool_selection import LexicalRanker, Query, ToolDocument, ToolInd
 from langchain_tool_selection._query import (
     conversation_query,
     is_from_user,
+    is_topic_shift,
     read_turns,
     summary_query,
     text_of,
@@ -286,3 +287,22 @@ MESSAGES = st.lists(
 def test_no_conversation_is_too_odd_to_be_read(messages):
     query = conversation_query(read_turns(messages))
     assert all(text.strip() and 0 < weight <= 1 for text, weight in query.parts)
+
+
+@pytest.mark.parametrize(
+    ("text", "best", "shift"),
+    [
+        ("now book a flight to Lisbon", ["book_flight", "book_hotel"], True),
+        ("now book a flight to Lisbon", ["book_flight", "send_email"], False),
+        ("do it", ["book_flight"], False),
+        ("book a flight", [], False),
+    ],
+)
+def test_a_topic_shifts_when_a_message_of_its_own_weight_wants_none_of_the_tools_shown(text, best, shift):
+    turns = read_turns([{"role": "user", "content": "send an email"}, {"role": "user", "content": text}])
+    assert is_topic_shift(turns, best, {"send_email"}) is shift
+
+
+def test_the_first_message_shifts_no_topic():
+    turns = read_turns([{"role": "user", "content": "book a flight to Lisbon"}])
+    assert not is_topic_shift(turns, ["book_flight"], ())
