@@ -66,6 +66,9 @@ _STOP_WORDS = frozenset(
     """.split()
 )
 
+# Here "tell" asks the assistant to speak. In "tell the team" it is what a tool should do.
+_ASIDES = re.compile(r"\b(?:tell me|let (?:me|us) know)\b", re.IGNORECASE)
+
 _QUOTED = re.compile(
     r"(?<!\w)['\"\u201c\u2018\u00ab]([^'\"\u201c\u201d\u2018\u2019\u00bb]{3,400})['\"\u201d\u2019\u00bb](?!\w)"
 )
@@ -134,6 +137,7 @@ def query_words(text: str) -> list[Word]:
     numbers count nothing, unless there is nothing else. Neighbours are also tried as one word, because
     tools are called `worklog` and `filesystem`.
     """
+    text = _ASIDES.sub(" ", text)
     words: dict[str, Word] = {}
     for part, weight in ((_QUOTED.sub(" ", text), 1.0), (text, _QUOTED_WEIGHT)):
         for run in split(part):
