@@ -25,12 +25,15 @@ class LocalEmbeddings(Embeddings):
     A wheel of 19 MB, about 100 MB of memory, and well under a millisecond for a request, on one core and
     without a network. Thread-safe: nothing changes after it is made.
 
-    It helps where requests and tools say the same in different words ("will it rain" and a weather
-    forecast): fused with the default ranker, as `ranker=LocalEmbeddings()` does, it finds more of the
-    right tools on most of the sets of `python -m benchmarks.ranking --rankers wordllama_hybrid`. It does
-    not read sentences: word order and negation are lost on it, names and codes mean nothing to it, it
-    knows little beside English, and alone it ranks worse than words do. Where a better encoder can be
-    had, local or from a provider, pass that one instead.
+    It helps where requests and tools say the same in different words ("Where is my package?" and
+    `track_parcel`). How much it adds to the default ranker, with which `ranker=LocalEmbeddings()` fuses
+    it, differs from one catalogue to the next, with losses among the gains: see the benchmark
+    (`python -m benchmarks.ranking --data DIR --rankers lexical_hist,wordllama_hybrid_hist`). Alone it
+    ranks far worse than words do. It does not read sentences: word order and negation are lost on it,
+    names and codes mean nothing to it, and it knows little beside English. Where a better encoder can
+    be had, local or from a provider, pass that one.
+
+    Needs numpy 2. There are wheels for Linux on x86-64, macOS and Windows.
 
     Raises:
         ImportError: the package `wordllama` is not installed.

@@ -217,8 +217,8 @@ _REQUESTS = (
 def check_ranker(make: Callable[[], Ranker]) -> None:
     """Check that a ranker keeps what the middleware builds on; for the tests of a ranker of your own.
 
-    It ranks a few requests over a few tools again and again, and does not judge which tool comes first. May be
-    called with an event loop running, and blocks it.
+    It ranks a few requests over a few tools again and again, and does not judge which tool comes first.
+    May be called with an event loop running, and blocks it.
 
     Args:
         make: Returns a new ranker each time, always with the same settings.
@@ -241,7 +241,7 @@ def check_ranker(make: Callable[[], Ranker]) -> None:
         _a_removed_tool_leaves_no_trace(make, text)
         _a_changed_tool_is_ranked_as_it_is_now(make, text)
         _the_async_path_gives_the_same(make, text)
-    _the_order_of_registration_changes_no_score(make)
+    _twins_come_in_the_order_of_registration(make)
 
 
 def _nothing_comes_of_nothing(make: Callable[[], Ranker]) -> None:
@@ -328,15 +328,16 @@ def _the_async_path_gives_the_same(make: Callable[[], Ranker], text: str) -> Non
     _expect(_alike(awaited, _catalog(make()).search(query)), "the async path gives the same hits", text)
 
 
-def _the_order_of_registration_changes_no_score(make: Callable[[], Ranker]) -> None:
-    # Names cannot be equal, so a ranker may tell twins apart by them, but not by their places; the
-    # catalogue puts tools of equal scores in the order of registration.
+def _twins_come_in_the_order_of_registration(make: Callable[[], Ranker]) -> None:
+    # Names cannot be equal, so a ranker may tell twins apart by them; by nothing else.
     twins = (ToolDocument("parcel_send", "Send a parcel."), ToolDocument("send_parcel", "Send a parcel."))
-    text = "send a parcel"
-    one = dict(_search(_catalog(make(), (*twins, *_TOOLS)), text))
-    other = dict(_search(_catalog(make(), (*twins[::-1], *_TOOLS)), text))
-    same = one.keys() == other.keys() and all(_close(score, other[name]) for name, score in one.items())
-    _expect(same, "the order of registration changes no score, so that twins tie", text)
+    text, orders = "send a parcel", []
+    for registered in (twins, twins[::-1]):
+        hits = _search(_catalog(make(), (*registered, *_TOOLS)), text)
+        orders.append([hit.name for hit in hits if hit.name in {twin.name for twin in twins}])
+    one, other = orders
+    tied = one == other[::-1] == [twin.name for twin in twins]
+    _expect(tied or one == other, "tools of equal text come in the order of registration", text)
 
 
 def _catalog(ranker: Ranker, tools: Sequence[ToolDocument] = _TOOLS) -> Catalog:

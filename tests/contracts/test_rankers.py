@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -15,24 +16,44 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from langchain_tool_selection import (
+    ARITHMETIC,
     EmbeddingRanker,
     Hit,
     HybridRanker,
     LexicalRanker,
+    LLMRanker,
     Query,
     Ranker,
+    RuleRanker,
     ToolDocument,
     ToolIndex,
     lexical_score,
 )
-from langchain_tool_selection.testing import check_ranker
+from langchain_tool_selection.testing import ScriptedChatModel, check_ranker
+
+
+def pick_by_name(sent):
+    """Answer with the last two names of the menu in the order of the alphabet, wherever they stand."""
+    return json.dumps(sorted(re.findall(r"^\d+\. (\w+):", str(sent.messages[-1].content), re.M))[:-3:-1])
+
 
 RANKERS = {
     "lexical": LexicalRanker,
     "scorer": lambda: ToolIndex(lexical_score).ranker,
     "embedding": lambda: EmbeddingRanker(BagOfWords(), min_cosine=0.01),
     "hybrid": lambda: HybridRanker(LexicalRanker(), EmbeddingRanker(BagOfWords(), min_cosine=0.01)),
+    "rules and words": lambda: RuleRanker({r"\bsum\b": ["calculator", "stock_price"]}, LexicalRanker()),
+    "agreeing model": lambda: LLMRanker(ScriptedChatModel(script=lambda sent: "[1]")),
+    "babbling model": lambda: LLMRanker(ScriptedChatModel(script=lambda sent: "With pleasure!")),
 }
+OPINIONATED = {
+    "rules": lambda: RuleRanker(
+        [(ARITHMETIC, "calculator"), ("in the tracker|weather", ["gone", "create_issue", "weather_lookup"])]
+    ),
+    "contrary model": lambda: LLMRanker(ScriptedChatModel(script=pick_by_name)),
+}
+"""Not bound by the words of a request, so nothing is promised about which of their tools comes first."""
+EVERY = RANKERS | OPINIONATED
 
 TOOLS = (
     ToolDocument("weather_lookup", "Get the weather forecast for a city.", (("city", "City name."),)),
@@ -69,16 +90,15 @@ def names(hits):
     return [hit.name for hit in hits]
 
 
-def test_it_is_a_ranker(make_ranker):
-    assert isinstance(make_ranker(), Ranker)
+@pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
+def test_it_is_a_ranker_and_keeps_the_contract(make):
+    assert isinstance(make(), Ranker)
+    check_ranker(make)
 
 
-def test_it_keeps_the_contract(make_ranker):
-    check_ranker(make_ranker)
-
-
-def test_no_documents_are_no_hits_even_without_a_catalogue(make_ranker):
-    assert list(make_ranker().rank(Query.of("weather"), ())) == []
+@pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
+def test_no_documents_are_no_hits_even_without_a_catalogue(make):
+    assert list(make().rank(Query.of("weather"), ())) == []
 
 
 class Counting:
@@ -128,7 +148,7 @@ class Stale(Counting):
 class PlaceMinded(Counting):
     def rank(self, query, documents, *, limit=None):
         places = {document.name: place for place, document in enumerate(documents)}
-        return [Hit(name, score - places[name] / 100) for name, score in super().rank(query, documents)]
+        return [Hit(name, score + places[name] / 100) for name, score in super().rank(query, documents)]
 
 
 class AsciiOnly(Counting):
@@ -154,7 +174,7 @@ def test_a_sound_ranker_of_your_own_keeps_the_contract():
         (LimitMinded, "with the same scores"),
         (Remembering, "a removed tool leaves no trace"),
         (Stale, "a tool with a new description is ranked by it"),
-        (PlaceMinded, "the order of registration changes no score"),
+        (PlaceMinded, "tools of equal text come in the order of registration"),
         (AsciiOnly, "any text in any script is ranked, but it raised UnicodeEncodeError"),
         (AnotherWhenAwaited, "the async path gives the same hits"),
     ],
@@ -191,34 +211,6 @@ def test_a_request_in_another_script_finds_its_tool(kind):
     assert names(search(RANKERS[kind](), TOOLS, "検索"))[0] == "search_law"
 
 
-@pytest.mark.parametrize("text", ["", "  \n"])
-def test_an_empty_query_matches_nothing(make_ranker, text):
-    assert search(make_ranker(), TOOLS, text) == []
-
-
-@pytest.mark.parametrize("text", REQUESTS)
-def test_an_empty_catalogue_has_no_matches(make_ranker, text):
-    assert search(make_ranker(), (), text) == []
-    assert list(make_ranker().rank(Query.of(text), ())) == []
-
-
-@pytest.mark.parametrize("text", REQUESTS)
-def test_scores_are_finite_and_descending_and_names_are_known_and_unique(make_ranker, text):
-    hits = search(make_ranker(), TOOLS, text)
-    scores = [hit.score for hit in hits]
-    assert all(isinstance(score, float) and math.isfinite(score) for score in scores)
-    assert scores == sorted(scores, reverse=True)
-    assert len(set(names(hits))) == len(hits)
-    assert set(names(hits)) <= {tool.name for tool in TOOLS}
-
-
-@pytest.mark.parametrize("text", REQUESTS)
-@pytest.mark.parametrize("limit", [0, 1, 3, 99])
-def test_a_limit_gives_the_beginning_of_the_whole_list(make_ranker, text, limit):
-    ranker = make_ranker()
-    assert search(ranker, TOOLS, text, limit=limit) == search(ranker, TOOLS, text)[:limit]
-
-
 @pytest.mark.parametrize("limit", [None, 1, 10])
 def test_ties_go_to_the_tool_registered_first(make_ranker, limit):
     # A hundred and twenty tools of one text: every name has the same words in another order.
@@ -237,51 +229,10 @@ def test_ties_go_to_the_tool_registered_first(make_ranker, limit):
             assert found == [tool.name for tool in registered][:limit]
 
 
-@pytest.mark.parametrize("text", REQUESTS)
-def test_allowed_is_a_mask_that_changes_nobodys_score(make_ranker, text):
-    ranker = make_ranker()
-    everything = search(ranker, TOOLS, text)
-    for allowed in ({"weather_lookup", "create_issue"}, {"search_law"}, set()):
-        assert search(ranker, TOOLS, text, allowed=allowed) == [
-            hit for hit in everything if hit.name in allowed
-        ]
-
-
-@pytest.mark.parametrize("text", REQUESTS)
-def test_ranking_twice_gives_the_same(make_ranker, text):
-    ranker = make_ranker()
-    first = search(ranker, TOOLS, text)
-    assert search(ranker, TOOLS, text) == first
-    assert search(ranker, tuple(TOOLS), text) == search(make_ranker(), TOOLS, text) == first
-
-
-@pytest.mark.parametrize("text", REQUESTS)
-async def test_the_async_path_gives_the_same(make_ranker, text):
-    catalog = ToolIndex(make_ranker()).sync(TOOLS)
-    query = Query(((text, 1.0), ("weather", 0.3)))
-    assert await ToolIndex(make_ranker()).sync(TOOLS).asearch(query) == catalog.search(query)
-    assert await catalog.asearch(query, limit=2) == catalog.search(query, limit=2)
-
-
-def test_syncing_the_same_tools_again_changes_nothing(make_ranker):
-    index = ToolIndex(make_ranker())
-    before = index.sync(TOOLS).search(Query.of("weather in the tracker"))
-    for _ in range(3):
-        assert index.sync(list(TOOLS)).search(Query.of("weather in the tracker")) == before
-
-
 def assert_alike(found, expected):
     """Assert the same names in the same order with the same scores up to rounding."""
     assert dict(found) == pytest.approx(dict(expected), abs=1e-5, rel=1e-5)
     assert names(found) == names(expected)
-
-
-@pytest.mark.parametrize("text", REQUESTS)
-def test_a_removed_tool_leaves_no_trace(make_ranker, text):
-    index = ToolIndex(make_ranker())
-    index.sync(TOOLS).search(Query.of(text))
-    without = TOOLS[:1] + TOOLS[2:4] + TOOLS[5:]
-    assert_alike(index.sync(without).search(Query.of(text)), search(make_ranker(), without, text))
 
 
 def test_a_changed_description_ranks_by_its_new_words(make_ranker):
@@ -346,7 +297,7 @@ tools = [
 requests = ["open the mail of a user", "wrte a note to teh team page", "plan item step task", "read data file"]
 print(json.dumps({
     name: [ToolIndex(make()).sync(tools).search(Query(((text, 1.0), ("close it", 0.3)))) for text in requests]
-    for name, make in t.RANKERS.items()
+    for name, make in t.EVERY.items()
 }))
 """
 
@@ -378,7 +329,7 @@ documents = st.builds(
 
 @settings(max_examples=40, deadline=None)
 @given(tools=st.lists(documents, max_size=6), text=st.text(max_size=40), limit=st.integers(0, 8) | st.none())
-@pytest.mark.parametrize("make", RANKERS.values(), ids=RANKERS)
+@pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
 def test_no_tool_and_no_request_is_too_odd_to_be_ranked(make, tools, text, limit):
     hits = search(make(), tools, text, limit=limit)
     assert all(math.isfinite(hit.score) for hit in hits)
