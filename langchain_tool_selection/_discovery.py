@@ -9,7 +9,7 @@ What it finds is pinned in graph state, and so visible from the next model call 
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -24,7 +24,8 @@ from langchain_tool_selection._index import Catalog
 from langchain_tool_selection._query import is_from_user, tool_calls
 from langchain_tool_selection._ranking import Hit, Query
 from langchain_tool_selection._search import Found, SafeSearch
-from langchain_tool_selection._state import PINS, TurnRecord, pins_in
+from langchain_tool_selection._settings import check_count
+from langchain_tool_selection._state import PINS, TurnRecord, pins_in, state_value
 from langchain_tool_selection._text import one_line
 
 DESCRIPTION = (
@@ -69,19 +70,13 @@ class Discovery:
         if not isinstance(self.description, str) or not self.description:
             msg = f"Discovery.description must be a non-empty string, got {self.description!r}"
             raise ValueError(msg)
-        if (
-            isinstance(self.max_results, bool)
-            or not isinstance(self.max_results, int)
-            or self.max_results < 1
-        ):
-            msg = f"Discovery.max_results must be an integer of 1 or more, got {self.max_results!r}"
-            raise ValueError(msg)
+        check_count("Discovery.max_results", self.max_results, at_least=1)
 
 
 def _as_text(value: Any) -> str:
-    return (
-        " ".join(_as_list(value)) if isinstance(value, list | tuple) else "" if value is None else str(value)
-    )
+    if isinstance(value, list | tuple):
+        return " ".join(_as_list(value))
+    return "" if value is None else str(value)
 
 
 def _as_list(value: Any) -> list[str]:
@@ -145,10 +140,10 @@ class _Call:
         self._text = query.strip()
         self._names = [name.strip() for name in names if name.strip()]
         self._domain = domain.strip()
-        state = runtime.state if isinstance(runtime.state, Mapping) else {}
-        self.record = TurnRecord.from_state(state)
-        self._visible = {*(self.record.shown if self.record else ()), *pins_in(state.get(PINS))}
-        self._messages = state.get("messages") or []
+        self.record = TurnRecord.from_state(runtime.state)
+        pinned = pins_in(state_value(runtime.state, PINS))
+        self._visible = {*(self.record.shown if self.record else ()), *pinned}
+        self._messages = state_value(runtime.state, "messages") or []
         self.registered = [tool for tool in runtime.tools if tool.name != settings.name]
         # A name that does not exist is a description of what was meant.
         self.query = Query(tuple((text, 1.0) for text in (self._text, " ".join(self._names)) if text))
@@ -200,10 +195,8 @@ class _Call:
             parts.append(_found([catalog.document(name) for name in found]))
         if visible:
             names = ", ".join(f"`{one_line(name, _LINE)}`" for name in visible)
-            verb = "is" if len(visible) == 1 else "are"
-            parts.append(
-                f"{names} {verb} already available: call {'it' if verb == 'is' else 'one'} directly."
-            )
+            are, one = ("is", "it") if len(visible) == 1 else ("are", "one")
+            parts.append(f"{names} {are} already available: call {one} directly.")
         if repeated and not found:
             parts.append("Searching again with these words finds nothing else.")
         parts.extend(self._about_names(catalog, matches))
