@@ -98,9 +98,9 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
 
     def __init__(
         self,
-        *,
         top_k: int = 15,
         always_include: Collection[str] = (),
+        *,
         ranker: Any = None,
         hints: Mapping[str, ToolHints] | None = None,
         query: Callable[[ModelRequest[Any]], str | Query | None] | None = None,

@@ -143,3 +143,9 @@ def test_the_search_tool_has_the_name_and_description_of_its_settings():
 def test_two_instances_share_nothing_through_their_defaults():
     first, second = construct(), construct()
     assert first.tools[0] is not second.tools[0]
+
+
+def test_the_two_settings_that_most_people_write_may_be_positional():
+    assert ToolSelectionMiddleware(5, ["a"]).tools[0].name == "discover_tools"
+    with pytest.raises(TypeError):
+        ToolSelectionMiddleware(5, ["a"], None)
