@@ -36,11 +36,6 @@ def test_every_documented_setting_is_taken(settings):
     construct(**settings)
 
 
-def test_settings_are_keyword_only():
-    with pytest.raises(TypeError, match="positional"):
-        ToolSelectionMiddleware(5)
-
-
 def test_an_unknown_setting_is_an_error_that_names_it():
     with pytest.raises(TypeError, match="topk"):
         construct(topk=5)
