@@ -1,6 +1,8 @@
 # Needs Python 3.11 or newer and make. Everything else is set up by the targets themselves.
 PYTHON ?= python3
 VENV ?= .venv
+GROUP ?= dev
+RESOLUTION ?= highest
 BIN = $(VENV)/bin
 # `uv` lives in the environment too, so that nothing has to be there before.
 UV_INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python
@@ -18,7 +20,7 @@ $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(UV_INSTALL) --editable '.[cli,mcp,openai]' --group dev
+	$(UV_INSTALL) --resolution $(RESOLUTION) --editable '.[cli,mcp,openai]' --group $(GROUP)
 	@touch $@
 
 .PHONY: setup demo-mcp notebooks
@@ -34,14 +36,8 @@ demo-mcp: setup
 test: setup
 	$(BIN)/python -m pytest $(ARGS)
 
-.venv-floor/.ready: pyproject.toml
-	@test -x .venv-floor/bin/python || $(PYTHON) -m venv .venv-floor
-	@.venv-floor/bin/python -m pip install --quiet --disable-pip-version-check uv
-	.venv-floor/bin/uv pip install --quiet --python .venv-floor/bin/python --resolution lowest-direct --editable '.[cli,mcp,openai]' --group test
-	@touch $@
-
-test-floor: .venv-floor/.ready
-	.venv-floor/bin/python -m pytest $(ARGS)
+test-floor:
+	@$(MAKE) test VENV=.venv-floor GROUP=test RESOLUTION=lowest-direct ARGS="$(ARGS)"
 
 notebooks: setup
 	$(BIN)/jupyter execute --inplace notebooks/*.ipynb

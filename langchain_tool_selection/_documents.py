@@ -127,8 +127,8 @@ def document_of(tool: Any) -> ToolDocument:
 def content_key(tool: Any) -> tuple[Any, ...]:
     """Return a key that changes whenever `document_of(tool)` may change; costs well under 1 µs.
 
-    Objects that are expensive to compare count by identity, so the caller must keep `tool` alive for
-    as long as it keeps the key.
+    The schema and the metadata count by identity, because they are expensive to compare, so the caller
+    must keep them alive for as long as it keeps the key.
     """
     return (
         tool.name,

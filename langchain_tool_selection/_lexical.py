@@ -54,7 +54,6 @@ class FieldWeights:
 
 
 _FIELDS = tuple(field.name for field in fields(FieldWeights))
-_NAME = _FIELDS.index("name")
 
 _K1 = 1.2
 """Saturation: how soon a repeated word stops counting. The textbook value; tuning it gained nothing."""

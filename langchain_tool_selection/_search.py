@@ -27,6 +27,19 @@ class Found(NamedTuple):
     degraded: str = ""
 
 
+class WarnOnce:
+    """Logs a warning the first time that its key comes up, and never again in its lifetime."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def __call__(self, key: str, message: str, *values: Any) -> None:
+        """Log `message % values`, unless there was a warning with this `key` before."""
+        if key not in self._said:
+            self._said.add(key)
+            logger.warning(message, *values)
+
+
 class SafeSearch:
     """Searches with the ranker that was asked for, and with words where that fails.
 
@@ -36,7 +49,7 @@ class SafeSearch:
     def __init__(self, ranker: Any, hints: Mapping[str, ToolHints] | None = None) -> None:
         self._index = ToolIndex(ranker, hints=hints)
         self._by_words = ToolIndex(LexicalRanker())
-        self._warned: set[str] = set()
+        self._warn_once = WarnOnce()
 
     def sync(self, tools: Iterable[Any]) -> Catalog:
         """Return the catalogue of `tools`."""
@@ -90,8 +103,3 @@ class SafeSearch:
         except Exception as defect:
             self._warn_once("words", "ranking by words failed, which is a defect of this package: %r", defect)
             return Found(None, f"{degraded}, which failed too")
-
-    def _warn_once(self, key: str, message: str, *values: Any) -> None:
-        if key not in self._warned:
-            self._warned.add(key)
-            logger.warning(message, *values)

@@ -111,7 +111,7 @@ class HybridRanker:
         first: Usually a `LexicalRanker`.
         second: Usually an `EmbeddingRanker` with `min_cosine=None`: it should score every tool.
         weight: Share of the second ranker, 0 to 1. 0.4 gains with good and with small encoders alike
-            (`python -m benchmarks.ranking --rankers minilm_hybrid,wordllama_hybrid`).
+            (`python -m benchmarks.ranking --rankers minilm_hybrid_hist,wordllama_hybrid_hist`).
         min_second: A tool that the first ranker does not find needs at least this score of the second
             to be a hit; `None` takes all. Keeps a request that means nothing from matching everything.
 
@@ -144,9 +144,8 @@ class HybridRanker:
     ) -> list[Hit]:
         found, similar = dict(first), dict(second)
         names = [document.name for document in documents]
-        scores = (1 - self._weight) * _standardised(names, found) + self._weight * _standardised(
-            names, similar
-        )
+        of_first, of_second = _standardised(names, found), _standardised(names, similar)
+        scores = (1 - self._weight) * of_first + self._weight * of_second
         return [
             Hit(name, score)
             for name, score in zip(names, scores.tolist(), strict=True)

@@ -1,7 +1,7 @@
 """Words: how the text of a request and of a tool become the same index terms.
 
 A tool says `createIssue`, `jira.create-issue` or `JIRA_CREATE_ISSUE`; a person says "please open two
-issues". Both go through `terms`, so that they meet: Unicode folded (NFKC, case, accents), identifiers
+issues". Both become the same stems, so that they meet: Unicode folded (NFKC, case, accents), identifiers
 split, words stemmed. Scripts written without spaces become overlapping character pairs, which need no
 dictionary. Words that carry no need ("please", "can you") are dropped from requests only; in a tool's
 text they cost nothing, because nobody searches for them.
@@ -138,15 +138,16 @@ def query_words(text: str) -> list[Word]:
     tools are called `worklog` and `filesystem`.
     """
     text = _ASIDES.sub(" ", text)
+    unquoted = _QUOTED.sub(" ", text)
+    runs = split(unquoted)
     words: dict[str, Word] = {}
-    for part, weight in ((_QUOTED.sub(" ", text), 1.0), (text, _QUOTED_WEIGHT)):
-        for run in split(part):
+    for found_runs, weight in ((runs, 1.0), (split(text) if unquoted != text else [], _QUOTED_WEIGHT)):
+        for run in found_runs:
             if run.casefold() not in _STOP_WORDS:
                 for term, surface in _query_forms(run):
                     words.setdefault(term, Word(term, surface, weight))
     spoken = {term: word for term, word in words.items() if not term.isdigit()} or words
-    runs = [run for run in split(_QUOTED.sub(" ", text)) if len(run) > 2 and run.isalpha()]
-    for left, right in pairwise(runs):
+    for left, right in pairwise(run for run in runs if len(run) > 2 and run.isalpha()):
         joined = f"{left}{right}".casefold()
         if not _UNSPACED_RUN.match(joined):
             term = _stem(joined)

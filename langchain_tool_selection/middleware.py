@@ -41,7 +41,7 @@ from langchain_tool_selection._policy import (
 from langchain_tool_selection._query import Turn, conversation_query, read_turns, summary_query
 from langchain_tool_selection._ranking import Query
 from langchain_tool_selection._request import HARNESS_TOOLS, is_deferred, names_in_choice, tools_by_name
-from langchain_tool_selection._search import Found, SafeSearch
+from langchain_tool_selection._search import Found, SafeSearch, WarnOnce
 from langchain_tool_selection._settings import check_choice, check_count, check_function, check_number
 from langchain_tool_selection._state import (
     PINS,
@@ -134,7 +134,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         self._search = SafeSearch(ranker, hints)
         self._discovery = discovery
         self._discovery_tool = make_discovery_tool(discovery, self._search, max_pins) if discovery else None
-        self._warned: set[str] = set()
+        self._warn_once = WarnOnce()
         self.tools = [self._discovery_tool] if self._discovery_tool else []
 
     # -- the model call ------------------------------------------------------------------------------
@@ -168,7 +168,8 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         kept = {**self._forced(request, tools), **kept}
         catalog = self._search.sync(tool for tool in tools.values() if self._is_searchable(tool))
         turns = self._turns(request)
-        key, query = self._what_to_search(request, turns)
+        own_query = self._own_query(request)
+        key = _key(turns, own_query)
         same_turn = record is not None and bool(record.catalog) and (record.key == key or not key)
         pins, evicted = current_pins(request.state, record, tools, self._max_pins)
         situation = Situation(
@@ -188,7 +189,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             catalog=catalog,
             key=key or (record.key if record else ""),
             # A turn is ranked once. Its later calls show the same and search for nothing.
-            query=Query() if same_turn else query,
+            query=Query() if same_turn else _query(request, turns, own_query),
             limit=self._policy.top_k + len(kept) + len(pins) + len(situation.used) + NEAR_MISSES,
             evicted=evicted,
         )
@@ -268,21 +269,20 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         turns = read_turns(_messages(request.state))
         return turns if any(turn.key for turn in turns) else read_turns(request.messages)
 
-    def _what_to_search(self, request: ModelRequest[Any], turns: Sequence[Turn]) -> tuple[str, Query]:
-        """Return what identifies this user turn, empty if no user wrote anything, and the query for it."""
-        key = next((turn.key for turn in turns if turn.key), "")
-        if self._query is not None:
-            try:
-                asked = self._query(request)
-                query = asked if isinstance(asked, Query) else Query.of(asked or "")
-                return digest(key, repr(query.parts)), query
-            except Exception as error:
-                self._warn_once(
-                    f"query {type(error).__name__}",
-                    "query= failed, searching for what the conversation says: %r",
-                    error,
-                )
-        return (key, conversation_query(turns)) if key else ("", summary_query(request.messages))
+    def _own_query(self, request: ModelRequest[Any]) -> Query | None:
+        """Return what `query=` asks for; `None` without it, or if it failed."""
+        if self._query is None:
+            return None
+        try:
+            asked = self._query(request)
+            return asked if isinstance(asked, Query) else Query.of(asked or "")
+        except Exception as error:
+            self._warn_once(
+                f"query {type(error).__name__}",
+                "query= failed, searching for what the conversation says: %r",
+                error,
+            )
+            return None
 
     def _used(self, turns: Sequence[Turn]) -> frozenset[str]:
         if self._keep_used == 0:
@@ -310,11 +310,6 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             request.runtime.stream_writer({"type": "tool_selection", **summary})
         if (run := get_current_run_tree()) is not None:
             run.add_metadata({"tool_selection": summary})
-
-    def _warn_once(self, key: str, message: str, *values: Any) -> None:
-        if key not in self._warned:
-            self._warned.add(key)
-            logger.warning(message, *values)
 
 
 @dataclass(frozen=True)
@@ -347,6 +342,20 @@ class _Step:
         if isinstance(response, AIMessage):
             response = ModelResponse(result=[response])
         return ExtendedModelResponse(response, Command(update=dict(self.update)))
+
+
+def _key(turns: Sequence[Turn], own_query: Query | None) -> str:
+    """Return what identifies this user turn; empty if no user wrote anything and nobody asks for it."""
+    key = next((turn.key for turn in turns if turn.key), "")
+    return key if own_query is None else digest(key, repr(own_query.parts))
+
+
+def _query(request: ModelRequest[Any], turns: Sequence[Turn], own_query: Query | None) -> Query:
+    if own_query is not None:
+        return own_query
+    if any(turn.key for turn in turns):
+        return conversation_query(turns)
+    return summary_query(request.messages)
 
 
 def _messages(state: Any) -> Sequence[Any]:
