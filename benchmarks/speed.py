@@ -223,20 +223,26 @@ def measure(name: str, size: int) -> dict[str, Any]:
         "build_ms": round(1e3 * built, 2),
         "first_requests": timings(seconds),
         **timings(second_round),
-        "change_ms": round(1e3 * _changes(engine, index, documents), 3),
+        **{f"{kind}_ms": round(1e3 * spent, 3) for kind, spent in _changes(engine, index, documents).items()},
         "memory_mb": round(grown / 1e6, 1),
     }
 
 
-def _changes(engine: Engine, index: Any, documents: tuple[ToolDocument, ...]) -> float:
-    """Return the median time to take in one tool with a new description."""
-    spent = []
+def _changes(engine: Engine, index: Any, documents: tuple[ToolDocument, ...]) -> dict[str, float]:
+    """Return the median times to take in one tool with a new description, one new tool, and one less."""
+    spent: dict[str, list[float]] = {"change": [], "add": [], "remove": []}
     for turn in range(_CHANGES):
         position = len(documents) * (turn + 1) // (_CHANGES + 2)
-        changed = replace(documents[position], description=f"Quarterly forecast number {turn} for planners.")
-        documents = (*documents[:position], changed, *documents[position + 1 :])
-        spent.append(_timed(lambda current=documents: engine.change(index, current)))
-    return sorted(spent)[len(spent) // 2]
+        before, tool, after = documents[:position], documents[position], documents[position + 1 :]
+        changed = replace(tool, description=f"Quarterly forecast number {turn} for planners.")
+        added = replace(changed, name=f"forecast_number_{turn}")
+        for kind, documents in (  # each made of the one before, and the next turn of the last
+            ("change", (*before, changed, *after)),
+            ("add", (*before, changed, added, *after)),
+            ("remove", (*before, added, *after)),
+        ):
+            spent[kind].append(_timed(lambda current=documents: engine.change(index, current)))
+    return {kind: sorted(times)[len(times) // 2] for kind, times in spent.items()}
 
 
 def _timed(action: Callable[[], Any]) -> float:
@@ -266,13 +272,15 @@ def show(rows: dict[str, dict[str, dict[str, Any]]]) -> None:
         [
             name, f"{int(size):,}", f"{row['p50_us']:,.0f}", f"{row['p99_us']:,.0f}",
             f"{row['first_requests']['p50_us']:,.0f}", f"{row['build_ms']:,.0f}",
-            f"{row['change_ms']:,.2f}", f"{row['memory_mb']:,.0f}",
+            f"{row['change_ms']:,.2f}", f"{row['add_ms']:,.2f}", f"{row['remove_ms']:,.2f}",
+            f"{row['memory_mb']:,.0f}",
         ]
         for name, by_size in rows.items()
         for size, row in by_size.items()
     ]  # fmt: skip
-    header = ["tools", "µs p50", "µs p99", "µs p50, new words", "build ms", "one changed tool ms", "MB"]
-    print(report.table(["engine", *header], lines))
+    header = ["tools", "µs p50", "µs p99", "µs p50, new words", "build ms"]
+    changes = ["one tool changed ms", "added ms", "removed ms"]
+    print(report.table(["engine", *header, *changes, "MB"], lines))
     print()
     for name, text in ratios(rows).items():
         print(f"- {name}: {text}")
@@ -287,7 +295,9 @@ def ratios(rows: dict[str, dict[str, dict[str, Any]]]) -> dict[str, str]:
             found[f"{int(size):,} tools, {other} / lexical"] = (
                 f"request {theirs['p50_us'] / row['p50_us']:.2f}x, "
                 f"build {theirs['build_ms'] / row['build_ms']:.2f}x, "
-                f"changed tool {theirs['change_ms'] / row['change_ms']:.1f}x"
+                f"changed tool {theirs['change_ms'] / row['change_ms']:.1f}x, "
+                f"added {theirs['add_ms'] / row['add_ms']:.1f}x, "
+                f"removed {theirs['remove_ms'] / row['remove_ms']:.1f}x"
             )
     sizes = sorted(int(size) for size in ours)
     for small, large in pairwise(sizes):

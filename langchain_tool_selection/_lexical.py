@@ -20,8 +20,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import SequenceMatcher
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain, compress, count, pairwise
 from math import log
+from operator import is_not
 from typing import TypeAlias
 
 import numpy as np
@@ -33,7 +34,8 @@ from langchain_tool_selection._ranking import Hit, Query
 from langchain_tool_selection._text import Word, index_terms, query_words, split, terms
 
 _Floats: TypeAlias = npt.NDArray[np.float32]
-_Posting: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]
+_Slots: TypeAlias = npt.NDArray[np.int32]
+_Posting: TypeAlias = tuple[_Slots, npt.NDArray[np.uint8]]  # sorted by slot, a row of counts for each
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,6 @@ _TYPO_CANDIDATES = 20
 _TYPO_RATIO = 0.85
 """How alike two spellings must be, as the share of matching letters (Ratcliff/Obershelp)."""
 
-_NO_POSTING: _Posting = (np.zeros(0, np.int32), np.zeros((0, len(_FIELDS)), np.uint8))
-
 _SNAPSHOTS = 8
 """Catalogues kept ready: as many roles or agents can share one ranker without rebuilding."""
 
@@ -124,36 +124,42 @@ class LexicalRanker:
             threshold = np.partition(total[found], len(found) - limit)[len(found) - limit]
             found = found[total[found] >= threshold]
         order = np.lexsort((snapshot.position[found], -total[found]))
-        return [Hit(snapshot.by_slot[slot].name, float(total[slot])) for slot in found[order][:limit]]
+        return [Hit(snapshot.document(slot).name, float(total[slot])) for slot in found[order][:limit]]
 
     def _score(self, snapshot: _Snapshot, words: list[Word]) -> _Floats:
         scores = np.zeros(snapshot.size, np.float32)
         found: dict[str, float] = {}  # the weight of each stem that the request hits
         for word in words:
+            readings = list(self._readings(snapshot, word))
+            if not readings:  # as for most guesses: two words are seldom one
+                continue
             gains = np.zeros(snapshot.size, np.float32)
-            for term, share in self._readings(snapshot, word):
+            for term, share in readings:
                 slots, gain = self._gain(snapshot, term, share)
                 # The best reading counts, not their sum: a tool that both gets and lists is no better.
                 gains[slots] = np.maximum(gains[slots], gain)
                 found[term] = max(found.get(term, 0.0), snapshot.idf(term) * share)
-            slots, gain = self._gain(snapshot, word.surface, _SURFACE_WEIGHT * word.weight)
-            gains[slots] += gain
+            if snapshot.frequency(word.surface):
+                slots, gain = self._gain(snapshot, word.surface, _SURFACE_WEIGHT * word.weight)
+                gains[slots] += gain
             scores += gains
         self._add_name_coverage(snapshot, scores, found)
         return scores
 
-    def _gain(self, snapshot: _Snapshot, term: str, share: float) -> tuple[npt.NDArray[np.int32], _Floats]:
-        slots, counts = snapshot.posting(term) or _NO_POSTING
-        tf = (counts * snapshot.length_factors[slots]) @ self._weights
+    def _gain(self, snapshot: _Snapshot, term: str, share: float) -> tuple[_Slots, _Floats]:
+        slots, counts = snapshot.posting(term)
+        tf = (counts * snapshot.length_factors.take(slots, 0)).dot(self._weights)
         return slots, np.float32(snapshot.idf(term) * share * (_K1 + 1)) * tf / (tf + np.float32(_K1))
 
     def _readings(self, snapshot: _Snapshot, word: Word) -> Iterator[tuple[str, float]]:
-        if snapshot.posting(word.term):
+        """Yield the indexed words that a word of a request may stand for, each with its weight."""
+        if snapshot.frequency(word.term):
             yield word.term, word.weight
         elif not word.guess and (neighbour := snapshot.nearest(word.term)):
             yield neighbour, _TYPO_WEIGHT * word.weight
         for relative in FAMILIES.get(word.term, ()):
-            yield relative, FAMILY_WEIGHT * word.weight
+            if snapshot.frequency(relative):
+                yield relative, FAMILY_WEIGHT * word.weight
 
     @staticmethod
     def _add_name_coverage(snapshot: _Snapshot, scores: _Floats, hit: dict[str, float]) -> None:
@@ -161,12 +167,9 @@ class LexicalRanker:
         if len(found) > _COVERAGE_DEPTH:
             # All that tie with the last one are in: equal tools must stay equal.
             found = found[scores[found] >= np.partition(scores[found], -_COVERAGE_DEPTH)[-_COVERAGE_DEPTH]]
-        for slot in found.tolist():
-            name = snapshot.name_terms(slot)
-            whole = sum(snapshot.idf(term) for term in name)
-            covered = sum(hit.get(term, 0.0) for term in name)
-            if whole:
-                scores[slot] *= 1 + _NAME_COVERAGE * covered / whole
+        names = (snapshot.name(slot) for slot in found.tolist())
+        shares = [sum([hit[term] for term in name if term in hit]) / whole for name, whole in names]
+        scores[found] *= np.array([1 + _NAME_COVERAGE * share for share in shares], np.float32)
 
     def _snapshot(self, documents: Sequence[ToolDocument]) -> _Snapshot:
         for snapshot in self._snapshots:
@@ -191,30 +194,29 @@ class _Snapshot:
 
     def __init__(self, documents: tuple[ToolDocument, ...], base: _Snapshot | None = None) -> None:
         """Index `documents`, starting from what `base` has of them."""
-        self.slots: dict[str, int]  # fingerprint -> slot
+        self.documents = documents
+        self.order: _Slots  # those of the documents, in their order
         self.touched: dict[str, _Posting]
         self.changes: int  # documents added or removed since `bulk` was made
-        wanted = {document.fingerprint: document for document in documents}
-        known = base.slots if base else {}
-        added = [document for key, document in wanted.items() if key not in known]
-        dropped = len(known) - (len(wanted) - len(added))
-        self.documents = documents
-        if base is None or len(added) + dropped + base.changes > (len(wanted) - len(added)) // 4:
-            self.slots = {key: slot for slot, key in enumerate(wanted)}
-            self.bulk, self.lengths = _index(list(wanted.values()))
-            self.touched, self.changes = {}, 0
+        change = _Change.between(base, documents) if base else None
+        if base and change and base.changes + change.size <= change.kept // 4:
+            self._take_over(base, change)
         else:
-            removed = [document for document in base.documents if document.fingerprint not in wanted]
-            self._change(base, removed, added)
+            self.bulk, self.lengths = _index(documents)
+            self.order = np.arange(len(documents), dtype=np.int32)
+            self.touched, self.changes = {}, 0
         self.size = len(self.lengths)
-        in_order = [self.slots[key] for key in wanted]
-        self.by_slot = dict(zip(in_order, documents, strict=True))
         self.position = np.zeros(self.size, np.int32)
-        self.position[in_order] = np.arange(len(documents))
+        self.position[self.order] = np.arange(len(documents))
         average = np.maximum(self.lengths.sum(0) / max(1, len(documents)), 1)
         self.length_factors = (1 / (1 - _B + _B * self.lengths / average)).astype(np.float32)
-        self._name_terms: dict[int, frozenset[str]] = {}
+        self._idf: dict[str, float] = {}
+        self._names: dict[int, tuple[tuple[str, ...], float]] = {}
         self._nearest: dict[str, str | None] = {}
+
+    def document(self, slot: int) -> ToolDocument:
+        """Return the document that stands in a slot."""
+        return self.documents[int(self.position[slot])]
 
     def nearest(self, word: str) -> str | None:
         """Return the indexed word that is spelled most like one that is not indexed, if any is alike."""
@@ -224,62 +226,128 @@ class _Snapshot:
             self._nearest[word] = _nearest(word, self)
         return self._nearest.get(word)
 
-    def posting(self, term: str) -> _Posting | None:
-        """Return the slots of the documents that have a word, and its counts; `None` if none has it."""
-        if (posting := self.touched.get(term)) is None:
-            posting = self.bulk.posting(term)
-        return posting if posting is not None and len(posting[0]) else None
+    def posting(self, term: str) -> _Posting:
+        """Return the slots of the documents that have a word, and its counts."""
+        return self.touched.get(term) or self.bulk.posting(term)
+
+    def frequency(self, term: str) -> int:
+        """Return how many documents have a word."""
+        touched = self.touched.get(term)
+        return self.bulk.frequency(term) if touched is None else len(touched[0])
 
     def idf(self, term: str) -> float:
-        """Return the weight of a word: positive, higher the fewer documents have it."""
-        posting = self.posting(term)
-        frequency = 0 if posting is None else len(posting[0])
-        return log(1 + (len(self.documents) - frequency + 0.5) / (frequency + 0.5))
-
-    def name_terms(self, slot: int) -> frozenset[str]:
-        """Return the words of a document's name."""
-        if (known := self._name_terms.get(slot)) is None:
-            known = self._name_terms[slot] = frozenset(terms(self.by_slot[slot].name))
+        """Return the weight of an indexed word: positive, higher the fewer documents have it."""
+        if (known := self._idf.get(term)) is None:
+            frequency = self.frequency(term)
+            known = log(1 + (len(self.documents) - frequency + 0.5) / (frequency + 0.5))
+            self._idf[term] = known
         return known
 
-    def _change(self, base: _Snapshot, removed: list[ToolDocument], added: list[ToolDocument]) -> None:
+    def name(self, slot: int) -> tuple[tuple[str, ...], float]:
+        """Return the words of a document's name, each once, and the sum of their weights.
+
+        The sum of no words, as of the name `_`, is 1, so that it can be divided by.
+        """
+        if (known := self._names.get(slot)) is None:
+            words = tuple(dict.fromkeys(terms(self.document(slot).name)))
+            known = self._names[slot] = words, sum(map(self.idf, words)) or 1.0
+        return known
+
+    def _take_over(self, base: _Snapshot, change: _Change) -> None:
         self.bulk, self.touched = base.bulk, dict(base.touched)
-        self.slots = dict(base.slots)
-        self.changes = base.changes + len(removed) + len(added)
-        freed = [self.slots.pop(document.fingerprint) for document in removed]
-        # Slots that a smaller catalogue freed for good stay empty until the next full indexing.
-        new = [*freed, *range(base.size, base.size + len(added))][: len(added)]
-        self.slots |= {document.fingerprint: slot for document, slot in zip(added, new, strict=True)}
-        before, _ = _index(removed)
-        after, lengths = _index(added)
-        grown = max(0, len(added) - len(freed))
+        self.changes = base.changes + change.size
+        self.order = change.order
+        grown = max(0, len(change.taken) - len(change.freed))
         self.lengths = np.concatenate([base.lengths, np.zeros((grown, len(_FIELDS)), np.int32)])
-        self.lengths[freed] = 0
-        self.lengths[new] = lengths
-        gone = np.zeros(base.size, bool)
-        gone[freed] = True
+        before, _ = _index(change.removed)
+        after, lengths = _index(change.added)
+        self.lengths[change.freed] = 0
+        self.lengths[change.taken] = lengths
         for term in before.offsets.keys() | after.offsets.keys():
-            slots, counts = after.posting(term) or _NO_POSTING
+            old, new = before.posting(term), after.posting(term)
             # A changed tool takes the slot of what it was: the words it still has need no change.
-            if not _same((slots, counts), before.posting(term) or _NO_POSTING):
-                here = (np.array(new, np.int32)[slots], counts)
-                self.touched[term] = _spliced(base.posting(term) or _NO_POSTING, gone, here)
+            if not _same(old, new):
+                gone, come = change.freed[old[0]], change.taken[new[0]]
+                self.touched[term] = _spliced(base.posting(term), gone, (come, new[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Change:
+    """What makes one catalogue of another, with slots for what is new.
+
+    Attributes:
+        removed: The documents that go. One that changed goes, and comes as what it is now.
+        added: The documents that come.
+        freed: The slots of `removed`.
+        taken: The slots of `added`: the freed ones in their order, then others behind the last one.
+        order: The slots of all documents, once changed.
+    """
+
+    removed: Sequence[ToolDocument]
+    added: Sequence[ToolDocument]
+    freed: _Slots
+    taken: _Slots
+    order: _Slots
+
+    @property
+    def size(self) -> int:
+        return len(self.removed) + len(self.added)
+
+    @property
+    def kept(self) -> int:
+        return len(self.order) - len(self.added)
+
+    @classmethod
+    def between(cls, base: _Snapshot, documents: tuple[ToolDocument, ...]) -> _Change:
+        """Return what makes the catalogue of `documents` of that of `base`."""
+        head, tail = _common_ends(base.documents, documents)
+        old_end, new_end = len(base.documents) - tail, len(documents) - tail
+        old = {document.fingerprint: document for document in base.documents[head:old_end]}
+        new = {document.fingerprint: document for document in documents[head:new_end]}
+        slots = dict(zip(old, base.order[head:old_end].tolist(), strict=True))
+        freed = [slots[key] for key in old if key not in new]
+        come = [key for key in new if key not in old]
+        # Slots that a smaller catalogue freed for good stay empty until the next full indexing.
+        taken = [*freed, *range(base.size, base.size + len(come))][: len(come)]
+        slots |= zip(come, taken, strict=True)
+        middle = np.array([slots[key] for key in new], np.int32)
+        return cls(
+            removed=[document for key, document in old.items() if key not in new],
+            added=[new[key] for key in come],
+            freed=np.array(freed, np.int32),
+            taken=np.array(taken, np.int32),
+            order=np.concatenate([base.order[:head], middle, base.order[old_end:]]),
+        )
+
+
+def _common_ends(old: Sequence[ToolDocument], new: Sequence[ToolDocument]) -> tuple[int, int]:
+    """Return how many documents two catalogues share at the beginning, and how many more at the end.
+
+    In C, because it looks at every tool where nothing else does when one of thousands changes.
+    """
+    shortest = min(len(old), len(new))
+    head = next(compress(count(), map(is_not, old, new)), shortest)
+    tail = next(compress(count(), map(is_not, reversed(old), reversed(new))), shortest)
+    return head, min(tail, shortest - head)
 
 
 def _same(one: _Posting, other: _Posting) -> bool:
     return one[0].tobytes() == other[0].tobytes() and one[1].tobytes() == other[1].tobytes()
 
 
-def _spliced(old: _Posting, gone: npt.NDArray[np.bool_], new: _Posting) -> _Posting:
-    """Return a posting without the slots that are `gone` and with those of `new`, copying it once."""
-    slots, counts = old[0].copy(), old[1].copy()
-    out = np.flatnonzero(gone[slots])
-    replaced = min(len(out), len(new[0]))
-    slots[out[:replaced]], counts[out[:replaced]] = new[0][:replaced], new[1][:replaced]
-    if replaced < len(out):
-        return np.delete(slots, out[replaced:]), np.delete(counts, out[replaced:], 0)
-    if replaced < len(new[0]):
-        return np.concatenate([slots, new[0][replaced:]]), np.concatenate([counts, new[1][replaced:]])
+def _spliced(old: _Posting, gone: _Slots, new: _Posting) -> _Posting:
+    """Return a posting without the slots that are `gone`, all of which it has, and with those of `new`.
+
+    Postings are sorted by slot, so that the few rows that change are found without a look at the others.
+    """
+    slots, counts = old
+    if len(gone):
+        rows = np.searchsorted(slots, gone)
+        slots, counts = np.delete(slots, rows), np.delete(counts, rows, 0)
+    if len(new[0]):
+        order = np.argsort(new[0])
+        rows = np.searchsorted(slots, new[0][order])
+        slots, counts = np.insert(slots, rows, new[0][order]), np.insert(counts, rows, new[1][order], 0)
     return slots, counts
 
 
@@ -288,7 +356,7 @@ class _Bulk:
     """Postings of many documents in three arrays, one word's after the other's."""
 
     offsets: Mapping[str, tuple[int, int]]
-    slots: npt.NDArray[np.int32]
+    slots: _Slots
     counts: npt.NDArray[np.uint8]
 
     @cached_property
@@ -301,10 +369,13 @@ class _Bulk:
                     by_triple[triple].append(word)
         return dict(by_triple)
 
-    def posting(self, term: str) -> _Posting | None:
-        if (span := self.offsets.get(term)) is None:
-            return None
-        return self.slots[slice(*span)], self.counts[slice(*span)]
+    def posting(self, term: str) -> _Posting:
+        start, end = self.offsets.get(term, (0, 0))
+        return self.slots[start:end], self.counts[start:end]
+
+    def frequency(self, term: str) -> int:
+        start, end = self.offsets.get(term, (0, 0))
+        return end - start
 
 
 class _Vocabulary(dict[str, tuple[int, ...]]):
@@ -379,7 +450,7 @@ def _nearest(word: str, snapshot: _Snapshot) -> str | None:
         matcher.set_seq1(other)
         ratio = matcher.ratio() if matcher.real_quick_ratio() >= best_ratio else 0.0
         better = ratio > best_ratio or (ratio == best_ratio and best is None)
-        if better and other[0] != "=" and snapshot.posting(other):
+        if better and other[0] != "=" and snapshot.frequency(other):
             best, best_ratio = other, ratio
     return best
 
