@@ -1,20 +1,22 @@
-"""What tests need: a scripted chat model, a record of each call, and the contract that every ranker keeps.
+"""What tests need: scripted models, a record of each call, and the contract that every ranker keeps.
 
 Nothing here calls a provider. `ScriptedChatModel` is a real LangChain chat model (bound tools are
 converted as a provider's client does it, streaming and async work), only its answers are written down
-in advance or computed from what it was sent.
+in advance or computed from what it was sent. `scripted_client` makes one of a provider's own client, and
+keeps the requests that it would have sent; `prefix_report` says how much of each the provider could have
+read from its prompt cache.
 """
 
 from __future__ import annotations
 
-import asyncio
+import copy
+import itertools
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from math import isclose, isfinite
-from typing import Any, TypeAlias
+import types
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
 
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -25,9 +27,28 @@ from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field, PrivateAttr
 
-from langchain_tool_selection._documents import ToolDocument
-from langchain_tool_selection._index import Catalog, ToolIndex
-from langchain_tool_selection._ranking import Hit, Query, Ranker
+from langchain_tool_selection._client_answers import chunks_of, in_clients_form
+from langchain_tool_selection._prefix import PrefixReport, PrefixStep, TokenCounter, prefix_report
+from langchain_tool_selection._ranker_contract import check_ranker
+
+__all__ = [
+    "Answer",
+    "CallRecorder",
+    "ModelCall",
+    "PayloadLog",
+    "PrefixReport",
+    "PrefixStep",
+    "Script",
+    "ScriptedChatModel",
+    "TokenCounter",
+    "call",
+    "calls",
+    "check_ranker",
+    "prefix_report",
+    "schema_name",
+    "schema_of",
+    "scripted_client",
+]
 
 
 @dataclass(frozen=True)
@@ -114,20 +135,169 @@ class ScriptedChatModel(BaseChatModel):
         yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=calls))
 
     def _answer(self, messages: Sequence[BaseMessage], bound: dict[str, Any]) -> AIMessage:
-        sent = ModelCall(tuple(messages), tuple(bound.get("tools") or ()), bound.get("tool_choice"))
+        sent = _model_call(messages, bound)
         with self._lock:
             self._calls.append(sent)
             turn = len(self._calls) - 1
-        if callable(self.script):
-            answer = self.script(sent)
-        elif turn < len(self.script):
-            answer = self.script[turn]
-        else:
-            last = self.script[-1] if self.script else ""
-            answer = last if isinstance(last, str) else str(last.content)
-        if isinstance(answer, str):
-            return AIMessage(answer)
-        return answer.model_copy(deep=True)
+        return _answer_to(sent, self.script, turn)
+
+
+def _model_call(messages: Sequence[BaseMessage], bound: dict[str, Any]) -> ModelCall:
+    return ModelCall(tuple(messages), tuple(bound.get("tools") or ()), bound.get("tool_choice"))
+
+
+def _answer_to(sent: ModelCall, script: Script, turn: int) -> AIMessage:
+    if callable(script):
+        answer = script(sent)
+    elif turn < len(script):
+        answer = script[turn]
+    else:
+        last = script[-1] if script else ""
+        answer = last if isinstance(last, str) else last.text
+    if isinstance(answer, str):
+        return AIMessage(answer)
+    return answer.model_copy(deep=True)
+
+
+# -- a provider's own client ---------------------------------------------------------------------------
+
+
+class PayloadLog:
+    """The requests that scripted clients would have sent. Several may write to one log, from any thread.
+
+    Attributes:
+        payloads: The body of each request, in the order of the calls.
+        calls: The same calls in LangChain's terms.
+    """
+
+    def __init__(self) -> None:
+        self.payloads: list[dict[str, Any]] = []
+        self.calls: list[ModelCall] = []
+        self._thread_ids: list[str | None] = []
+        self._lock = threading.Lock()
+
+    def add(self, payload: dict[str, Any], call: ModelCall, thread_id: str | None = None) -> None:
+        """Append one request; `thread_id` is that of the run's config, if it has one."""
+        with self._lock:
+            # Payloads share lists with messages and tools, and those live on.
+            self.payloads.append(copy.deepcopy(payload))
+            self.calls.append(call)
+            self._thread_ids.append(thread_id)
+
+    def of_thread(self, thread_id: str) -> list[dict[str, Any]]:
+        """Return the payloads of one conversation, in order."""
+        with self._lock:
+            return [p for p, id_ in zip(self.payloads, self._thread_ids, strict=True) if id_ == thread_id]
+
+    def prefix_report(
+        self, thread_id: str | None = None, *, count_tokens: TokenCounter | None = None
+    ) -> PrefixReport:
+        """Return the `prefix_report` of one conversation; of the whole log, if no thread is named."""
+        payloads = self.payloads if thread_id is None else self.of_thread(thread_id)
+        return prefix_report(payloads, count_tokens)
+
+
+Client = TypeVar("Client", bound=BaseChatModel)
+
+
+def scripted_client(client: Client, script: Script, log: PayloadLog) -> Client:
+    """Return a provider's client that answers from a script and sends nothing.
+
+    It is still of the client's class, with its settings, profile and way of binding tools, so middleware
+    that looks at the model finds what it would in production. Answers come in the form the client gives
+    them, so that the next request is the one that would really be sent.
+
+    Args:
+        client: A chat model that builds its request in `_get_request_payload`, as `ChatAnthropic` and
+            `ChatOpenAI` do, with their default `output_version`. It is not changed. Any key will do.
+        script: As in `ScriptedChatModel`.
+        log: Takes the request of each call.
+
+    Raises:
+        TypeError: the client builds its requests in another way.
+
+    Example:
+        >>> log = PayloadLog()
+        >>> model = scripted_client(ChatOpenAI(model="gpt-5.5", api_key="none"), ["Done."], log)
+        >>> create_agent(model, tools).invoke({"messages": [{"role": "user", "content": "find x"}]})
+        >>> report = log.prefix_report()
+        >>> assert report.intact, report
+    """
+    cls = type(client)
+    if not hasattr(cls, "_get_request_payload"):
+        msg = (
+            f"{cls.__name__} has no _get_request_payload to read a request from; "
+            "pass a client such as ChatAnthropic or ChatOpenAI, or use ScriptedChatModel"
+        )
+        raise TypeError(msg)
+    # The name stays, because LangChain takes the provider from it where a class does not say.
+    scripted = types.new_class(
+        cls.__name__, (_Scripted, cls), exec_body=lambda body: body.update(__module__=cls.__module__)
+    )
+    scripted._tape = _Tape(script, log)  # type: ignore[attr-defined]  # in the body it would be a field
+    copied = client.model_copy()
+    object.__setattr__(copied, "__class__", scripted)
+    return copied
+
+
+class _Tape:
+    """The script of one client and how far it is."""
+
+    def __init__(self, script: Script, log: PayloadLog) -> None:
+        self._script, self._log = script, log
+        self._turns = itertools.count()
+        self._lock = threading.Lock()
+
+    def answer(
+        self, client: Any, messages: list[BaseMessage], stop: Any, run: Any, bound: dict[str, Any]
+    ) -> AIMessage:
+        payload = client._get_request_payload(messages, stop=stop, **bound)
+        sent = _model_call(messages, bound)
+        metadata = getattr(run, "metadata", None) or {}
+        with self._lock:  # the log has the order of the script
+            turn = next(self._turns)
+            self._log.add(payload, sent, metadata.get("thread_id"))
+        return in_clients_form(_answer_to(sent, self._script, turn), payload, turn)
+
+
+class _Scripted:
+    """Stands before the client's class and answers where that would send a request."""
+
+    _tape: _Tape
+
+    def _generate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        answer = self._tape.answer(self, messages, stop, run_manager, kwargs)
+        return ChatResult(generations=[ChatGeneration(message=answer)])
+
+    # Signatures are whole, because LangChain passes `run_manager` to those who name it.
+    async def _agenerate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        return self._generate(messages, stop, run_manager, **kwargs)
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: Any = None,
+        run_manager: Any = None,
+        *,
+        stream_usage: Any = None,  # goes to the client and not into the request
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        answer = self._tape.answer(self, messages, stop, run_manager, {**kwargs, "stream": True})
+        for chunk in chunks_of(answer):
+            yield ChatGenerationChunk(message=chunk)
+
+    async def _astream(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        for chunk in self._stream(messages, stop, run_manager, **kwargs):
+            yield chunk
+
+
+# -- records and answers -------------------------------------------------------------------------------
 
 
 class CallRecorder(BaseCallbackHandler):
@@ -147,9 +317,7 @@ class CallRecorder(BaseCallbackHandler):
     ) -> None:
         """Note one call."""
         bound = kwargs.get("invocation_params") or {}
-        self.calls.append(
-            ModelCall(tuple(messages[0]), tuple(bound.get("tools") or ()), bound.get("tool_choice"))
-        )
+        self.calls.append(_model_call(messages[0], bound))
 
 
 def call(name: str, /, **arguments: Any) -> AIMessage:
@@ -189,177 +357,3 @@ def schema_name(schema: dict[str, Any]) -> str:
 
 _ids = [1]
 _ids_lock = threading.Lock()
-
-
-# -- the contract of a ranker --------------------------------------------------------------------------
-
-_TOOLS = (
-    ToolDocument("weather_lookup", "Get the weather forecast for a city.", (("city", "City name."),)),
-    ToolDocument("translate_text", "Translate text to another language.", examples=("say it in French",)),
-    ToolDocument("calculator", "Evaluate a basic arithmetic expression."),
-    ToolDocument("create_issue", "Open an issue in the tracker.", tags=("bug",), domain="tracker"),
-    ToolDocument("create_issue_comment", "Comment on an issue in the tracker.", domain="tracker"),
-    ToolDocument("search_law", "日本の法令を検索する"),
-    ToolDocument("buscar_café", "Busca un café cercano. 👩‍👩‍👧 \u202e \x00"),
-    ToolDocument("undescribed"),
-)
-_REQUESTS = (
-    "weather forecast for a city",
-    "evaluate this expression and open an issue in the tracker",
-    "un CAFE\u0301 cercano",
-    "法令を検索",
-    "!?",
-    "city " * 500,
-    "👩‍👩‍👧 \ufdfa \u202eABC \x00 \ud83d",  # it ends with half an emoji, as text that was cut off does
-)
-
-
-def check_ranker(make: Callable[[], Ranker]) -> None:
-    """Check that a ranker keeps what the middleware builds on; for the tests of a ranker of your own.
-
-    It ranks a few requests over a few tools again and again, and does not judge which tool comes first.
-    May be called with an event loop running, and blocks it.
-
-    Args:
-        make: Returns a new ranker each time, always with the same settings.
-
-    Raises:
-        AssertionError: a promise is broken; the message says which, and by what request.
-
-    Example:
-        >>> def test_my_ranker_keeps_the_contract():
-        ...     check_ranker(lambda: MyRanker(weight=0.5))
-    """
-    _nothing_comes_of_nothing(make)
-    for text in _REQUESTS:
-        _any_text_is_ranked(make, text)
-        _scores_are_finite_and_descending(make, text)
-        _equal_input_gives_equal_hits(make, text)
-        _a_limit_only_cuts_the_list(make, text)
-        _allowed_is_only_a_mask(make, text)
-        _syncing_again_changes_nothing(make, text)
-        _a_removed_tool_leaves_no_trace(make, text)
-        _a_changed_tool_is_ranked_as_it_is_now(make, text)
-        _the_async_path_gives_the_same(make, text)
-    _twins_come_in_the_order_of_registration(make)
-
-
-def _nothing_comes_of_nothing(make: Callable[[], Ranker]) -> None:
-    for text in ("", " \n"):
-        _expect(not _search(_catalog(make()), text), "an empty request has no hits", text)
-    _expect(not _search(_catalog(make(), ()), "weather"), "an empty catalogue has no hits", "weather")
-
-
-def _any_text_is_ranked(make: Callable[[], Ranker], text: str) -> None:
-    try:
-        list(make().rank(Query.of(text), _TOOLS))
-    except Exception as error:
-        _expect(False, f"any text in any script is ranked, but it raised {error!r}", text, error)
-
-
-def _scores_are_finite_and_descending(make: Callable[[], Ranker], text: str) -> None:
-    catalog = _catalog(make())
-    raw = list(catalog.ranker.rank(Query.of(text), catalog.documents))
-    _expect(all(isfinite(score) for _, score in raw), "scores are finite", text)
-    _expect({name for name, _ in raw} <= set(catalog.names), "hits name tools that were passed", text)
-    scores = [hit.score for hit in _search(catalog, text)]
-    _expect(scores == sorted(scores, reverse=True), "scores are descending", text)
-
-
-def _equal_input_gives_equal_hits(make: Callable[[], Ranker], text: str) -> None:
-    catalog = _catalog(make())
-    hits = _search(catalog, text)
-    _expect(_search(catalog, text) == hits, "the same request twice has the same hits", text)
-    _expect(_search(_catalog(make()), text) == hits, "two rankers made alike give the same hits", text)
-
-
-def _a_limit_only_cuts_the_list(make: Callable[[], Ranker], text: str) -> None:
-    catalog = _catalog(make())
-    hits = _search(catalog, text)
-    for limit in (0, 1, 3, len(_TOOLS) + 1):
-        same = _search(catalog, text, limit=limit) == hits[:limit]
-        _expect(same, "a limit gives the beginning of the whole list, with the same scores", text)
-
-
-def _allowed_is_only_a_mask(make: Callable[[], Ranker], text: str) -> None:
-    catalog = _catalog(make())
-    hits = _search(catalog, text)
-    for allowed in (set(), {_TOOLS[0].name, _TOOLS[3].name}, {_TOOLS[-1].name}):
-        rest = [hit for hit in hits if hit.name in allowed]
-        for limit in (None, 1):
-            same = _search(catalog, text, allowed=allowed, limit=limit) == rest[:limit]
-            _expect(same, "`allowed` hides tools and changes no score of the others", text)
-
-
-def _syncing_again_changes_nothing(make: Callable[[], Ranker], text: str) -> None:
-    index = ToolIndex(make())
-    hits = _search(index.sync(_TOOLS), text)
-    copies = [replace(tool) for tool in _TOOLS]
-    same = _search(index.sync(list(_TOOLS)), text) == hits == _search(index.sync(copies), text)
-    _expect(same, "syncing the same tools again changes no hits", text)
-
-
-def _a_removed_tool_leaves_no_trace(make: Callable[[], Ranker], text: str) -> None:
-    index = ToolIndex(make())
-    _search(index.sync(_TOOLS), text)
-    rest = _TOOLS[1:4] + _TOOLS[5:]
-    same = _alike(_search(index.sync(rest), text), _search(_catalog(make(), rest), text))
-    _expect(same, "a removed tool leaves no trace in the scores of the others", text)
-
-
-def _a_changed_tool_is_ranked_as_it_is_now(make: Callable[[], Ranker], text: str) -> None:
-    index = ToolIndex(make())
-    _search(index.sync(_TOOLS), text)
-    # The two swap their descriptions, so whatever hits the one has to hit the other now.
-    first, second, *rest = _TOOLS
-    changed = (
-        replace(first, description=second.description),
-        replace(second, description=first.description),
-        *rest,
-    )
-    same = _alike(_search(index.sync(changed), text), _search(_catalog(make(), changed), text))
-    _expect(same, "a tool with a new description is ranked by it", text)
-
-
-def _the_async_path_gives_the_same(make: Callable[[], Ranker], text: str) -> None:
-    query = Query(((text, 1.0), ("weather", 0.3)))
-    with ThreadPoolExecutor(1) as thread:  # an event loop may be running in this one
-        awaited = thread.submit(asyncio.run, _catalog(make()).asearch(query)).result()
-    _expect(_alike(awaited, _catalog(make()).search(query)), "the async path gives the same hits", text)
-
-
-def _twins_come_in_the_order_of_registration(make: Callable[[], Ranker]) -> None:
-    # Names cannot be equal, so a ranker may tell twins apart by them; by nothing else.
-    twins = (ToolDocument("parcel_send", "Send a parcel."), ToolDocument("send_parcel", "Send a parcel."))
-    text, orders = "send a parcel", []
-    for registered in (twins, twins[::-1]):
-        hits = _search(_catalog(make(), (*registered, *_TOOLS)), text)
-        orders.append([hit.name for hit in hits if hit.name in {twin.name for twin in twins}])
-    one, other = orders
-    tied = one == other[::-1] == [twin.name for twin in twins]
-    _expect(tied or one == other, "tools of equal text come in the order of registration", text)
-
-
-def _catalog(ranker: Ranker, tools: Sequence[ToolDocument] = _TOOLS) -> Catalog:
-    return ToolIndex(ranker).sync(tools)
-
-
-def _search(catalog: Catalog, text: str, **options: Any) -> list[Hit]:
-    return catalog.search(Query.of(text), **options)
-
-
-def _alike(found: Sequence[Hit], expected: Sequence[Hit]) -> bool:
-    # What grew step by step may round otherwise than what was made at once.
-    return [hit.name for hit in found] == [hit.name for hit in expected] and all(
-        _close(one.score, other.score) for one, other in zip(found, expected, strict=True)
-    )
-
-
-def _close(one: float, other: float) -> bool:
-    return isclose(one, other, rel_tol=1e-5, abs_tol=1e-5)
-
-
-def _expect(kept: bool, promise: str, text: str, cause: Exception | None = None) -> None:
-    if not kept:
-        msg = f"the ranker breaks a promise: {promise} (request {text[:60]!r})"
-        raise AssertionError(msg) from cause
