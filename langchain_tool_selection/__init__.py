@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from langchain_tool_selection._activation import Tokens
     from langchain_tool_selection._discovery import Discovery
     from langchain_tool_selection._documents import ToolDocument, ToolHints, index_text
     from langchain_tool_selection._index import Catalog, ToolIndex
@@ -21,11 +22,15 @@ if TYPE_CHECKING:
     from langchain_tool_selection._ranking import Hit, Query, Ranker
     from langchain_tool_selection._rules import ARITHMETIC, RuleRanker
     from langchain_tool_selection._semantic import EmbeddingRanker, HybridRanker
+    from langchain_tool_selection._state import thread_usage
+    from langchain_tool_selection._usage import CacheUsage
+    from langchain_tool_selection.cost import estimate_cost
     from langchain_tool_selection.middleware import ToolSelectionMiddleware
     from langchain_tool_selection.portable import Tool, discover, lexical_score, select_tools
     from langchain_tool_selection.router import Route, ToolRouter
 
 _HOME = {
+    "_activation": ("Tokens",),
     "_discovery": ("Discovery",),
     "_documents": ("ToolDocument", "ToolHints", "index_text"),
     "_index": ("Catalog", "ToolIndex"),
@@ -35,6 +40,9 @@ _HOME = {
     "_ranking": ("Hit", "Query", "Ranker"),
     "_rules": ("ARITHMETIC", "RuleRanker"),
     "_semantic": ("EmbeddingRanker", "HybridRanker"),
+    "_state": ("thread_usage",),
+    "_usage": ("CacheUsage",),
+    "cost": ("estimate_cost",),
     "middleware": ("ToolSelectionMiddleware",),
     "portable": ("Tool", "discover", "lexical_score", "select_tools"),
     "router": ("Route", "ToolRouter"),
@@ -42,10 +50,11 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "ARITHMETIC", "Catalog", "Discovery", "EmbeddingRanker", "FieldWeights", "Hit", "HybridRanker",
-    "LLMRanker", "LexicalRanker", "Query", "Ranker", "Reason", "Route", "RuleRanker", "Selection", "Tool",
-    "ToolDocument", "ToolHints", "ToolIndex", "ToolRouter", "ToolSelectionMiddleware", "discover",
-    "index_text", "lexical_score", "select_tools",
+    "ARITHMETIC", "CacheUsage", "Catalog", "Discovery", "EmbeddingRanker", "FieldWeights", "Hit",
+    "HybridRanker", "LLMRanker", "LexicalRanker", "Query", "Ranker", "Reason", "Route", "RuleRanker",
+    "Selection", "Tokens", "Tool", "ToolDocument", "ToolHints", "ToolIndex", "ToolRouter",
+    "ToolSelectionMiddleware", "discover", "estimate_cost", "index_text", "lexical_score", "select_tools",
+    "thread_usage",
 ]  # fmt: skip
 
 

@@ -21,11 +21,12 @@ from pydantic import BeforeValidator, Field
 
 from langchain_tool_selection._documents import ToolDocument
 from langchain_tool_selection._index import Catalog
+from langchain_tool_selection._proxy import compact_parameters
 from langchain_tool_selection._query import is_from_user, tool_calls
 from langchain_tool_selection._ranking import Hit, Query
 from langchain_tool_selection._search import Found, SafeSearch
 from langchain_tool_selection._settings import check_count
-from langchain_tool_selection._state import PINS, TurnRecord, pins_in, state_value
+from langchain_tool_selection._state import PINS, ThreadRecord, pins_in, state_value
 from langchain_tool_selection._text import one_line
 
 DESCRIPTION = (
@@ -42,6 +43,9 @@ _RELATIVE_SCORE = 0.5
 _VISIBLE_NAMED = 3
 """How many tools that the model sees already are named when nothing hidden matches."""
 
+_SCHEMAS = 3
+"""How many tools found behind a proxy come with their schema; real ones take up to 900 tokens."""
+
 _SHOWN_NAMES = 8
 """Names or domains listed in one sentence."""
 
@@ -54,18 +58,26 @@ class Discovery:
         name: What the model calls it.
         description: What the model is told about it.
         max_results: How many tools one search finds at most.
+        call_name: What the model calls `call_tool`, with which it calls what it found where the
+            exposure is "proxy".
     """
 
     name: str = "discover_tools"
     description: str = DESCRIPTION
     max_results: int = 5
+    call_name: str = "call_tool"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", self.name):
-            msg = (
-                f"Discovery.name must be 1 to 64 letters, digits, '_' or '-', as providers demand, "
-                f"got {self.name!r}"
-            )
+        for setting in ("name", "call_name"):
+            value = getattr(self, setting)
+            if not isinstance(value, str) or not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", value):
+                msg = (
+                    f"Discovery.{setting} must be 1 to 64 letters, digits, '_' or '-', as providers demand, "
+                    f"got {value!r}"
+                )
+                raise ValueError(msg)
+        if self.name == self.call_name:
+            msg = f"Discovery.name and Discovery.call_name must differ, both are {self.name!r}"
             raise ValueError(msg)
         if not isinstance(self.description, str) or not self.description:
             msg = f"Discovery.description must be a non-empty string, got {self.description!r}"
@@ -140,11 +152,14 @@ class _Call:
         self._text = query.strip()
         self._names = [name.strip() for name in names if name.strip()]
         self._domain = domain.strip()
-        self.record = TurnRecord.from_state(runtime.state)
-        pinned = pins_in(state_value(runtime.state, PINS))
-        self._visible = {*(self.record.shown if self.record else ()), *pinned}
+        self.record = ThreadRecord.from_state(runtime.state)
+        shown = self.record.shown if self.record else ()
+        # Behind a proxy a pin is a name without a schema, which the model may have forgotten.
+        self._is_proxied = self.record is not None and self.record.exposure == "proxy"
+        self._visible = {*shown, *(() if self._is_proxied else pins_in(state_value(runtime.state, PINS)))}
         self._messages = state_value(runtime.state, "messages") or []
-        self.registered = [tool for tool in runtime.tools if tool.name != settings.name]
+        own = (settings.name, settings.call_name)
+        self.registered = [tool for tool in runtime.tools if tool.name not in own]
         # A name that does not exist is a description of what was meant.
         self.query = Query(tuple((text, 1.0) for text in (self._text, " ".join(self._names)) if text))
 
@@ -192,7 +207,8 @@ class _Call:
         repeated = self._times_asked() > 1
         parts = []
         if found:
-            parts.append(_found([catalog.document(name) for name in found]))
+            documents = [catalog.document(name) for name in found]
+            parts.append(self._callable_by_proxy(documents) if self._is_proxied else _found(documents))
         if visible:
             names = ", ".join(f"`{one_line(name, _LINE)}`" for name in visible)
             are, one = ("is", "it") if len(visible) == 1 else ("are", "one")
@@ -201,6 +217,21 @@ class _Call:
             parts.append("Searching again with these words finds nothing else.")
         parts.extend(self._about_names(catalog, matches))
         return "\n".join(parts)
+
+    def _callable_by_proxy(self, documents: Sequence[ToolDocument]) -> str:
+        registered = {tool.name: tool for tool in self.registered}
+        lines = []
+        for place, document in enumerate(documents):
+            tool = registered.get(document.name)
+            if place >= _SCHEMAS:
+                takes = f"its parameters: ask for names=['{one_line(document.name, _LINE)}']"
+            elif tool is None:  # other middleware brought it into the request
+                takes = "parameters: " + ", ".join(name for name, _ in document.parameters)
+            else:
+                takes = f"parameters: {compact_parameters(tool)}"
+            lines.append(f"- {_line(document)}\n  {takes}")
+        call = self._settings.call_name
+        return f"Found {len(lines)}. Call by {call}(name, arguments), not directly:\n" + "\n".join(lines)
 
     def _about_names(self, catalog: Catalog, matches: Sequence[ToolDocument]) -> Iterator[str]:
         matched = {document.name for document in matches}
@@ -244,12 +275,16 @@ class _Call:
 
 
 def _found(documents: Sequence[ToolDocument]) -> str:
-    lines = [f"`{one_line(d.name, _LINE)}`: {one_line(_summary(d.description), _LINE)}" for d in documents]
+    lines = [_line(document) for document in documents]
     if len(lines) == 1:
         stop = "" if lines[0].endswith((".", "!", "?", "…")) else "."
         return f"Found tool {lines[0]}{stop} It is now available for the rest of this conversation."
     listed = "\n".join(f"- {line}" for line in lines)
     return f"Found {len(lines)} tools, now available for the rest of this conversation:\n{listed}"
+
+
+def _line(document: ToolDocument) -> str:
+    return f"`{one_line(document.name, _LINE)}`: {one_line(_summary(document.description), _LINE)}"
 
 
 def _summary(description: str) -> str:

@@ -1,26 +1,91 @@
 """How a selection reaches the model.
 
-An exposure takes the request and what was selected and gives back the request to send. It is the only
-place that decides what the `tools` array of a call holds, so that other ways of revealing a tool than
-changing that array can take its place without the middleware noticing.
+An exposure takes the request and what was selected, and gives back the request to send. It is the only
+place that decides what the `tools` array of a call holds and what else of the request tells the model
+about tools. Providers render tools ahead of all messages and cache by exact prefix, so a changed array
+makes the whole conversation cold; the exposures differ in how often they let that happen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
-from langchain.agents.middleware.types import ModelRequest
+from langchain.agents.middleware.types import ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage
 
-from langchain_tool_selection._policy import Selection
+from langchain_tool_selection._models import ExposureName, Transport
+from langchain_tool_selection._policy import ReasonKind, Selection
+from langchain_tool_selection._proxy import unwrap_calls, wrap_calls
+from langchain_tool_selection._query import message_mark
+from langchain_tool_selection._reveal import found_at_end, is_anchor, with_reveals
+from langchain_tool_selection._state import Reveal, ThreadRecord
+
+_ADDED_PER_TURN = 5
+"""Tools that a later user message may add unasked: a change of topic seldom needs more at once."""
+
+_ADDED_BY_CHANGE = 15
+"""Tools that a thread may add unasked where each addition makes the conversation cold: three changes.
+By `cost.break_even`, growing with three changes in ten turns pays from about 12,000 tokens of tools."""
+
+_ADDED_BY_REVEAL = 25
+"""Likewise where an addition costs no more than its own tokens."""
+
+ADDITION_SHARE = 0.5
+"""What a tool must score to be added unasked, as a share of the best match."""
+
+_BOUND: frozenset[ReasonKind] = frozenset({"core", "provider", "deferred", "discovery", "forced"})
+"""Why a tool has to be in the tools array itself, whatever other way there is to show it."""
 
 
-class Exposure(Protocol):
-    """One way of showing selected tools to a model."""
+class Rendered(NamedTuple):
+    """A request as it is sent.
 
-    def apply(
-        self, request: ModelRequest[Any], selection: Selection, tools: Mapping[str, Any]
-    ) -> ModelRequest[Any]:
+    Attributes:
+        request: The request.
+        array: The names in its tools array, in order; tools that the provider loads later left out.
+        reveals: What is added to the conversation, in order.
+        revealed: What of that this call is the first to add.
+    """
+
+    request: ModelRequest[Any]
+    array: tuple[str, ...]
+    reveals: tuple[Reveal, ...] = ()
+    revealed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PerTurn:
+    """The tools array is selected anew for each user message: simple, and cold for a cache each time.
+
+    Also the base of the other exposures.
+
+    Attributes:
+        name: What users call it.
+        keeps: Whether what a thread has been shown stays for the thread.
+        ranks: Whether tools are shown for what the user wants, or only when the model searches.
+        is_dear: Whether an addition makes the conversation cold. If so, a later user message adds tools
+            only when it changes the topic, and a compaction, after which the conversation is cold
+            anyhow, is used to select anew.
+    """
+
+    name: ClassVar[ExposureName] = "per_turn"
+    keeps: ClassVar[bool] = False
+    ranks: ClassVar[bool] = True
+    is_dear: ClassVar[bool] = False
+
+    def room(self, record: ThreadRecord) -> int:
+        """Return how many tools the next user message of a thread may add to those that it keeps."""
+        return 0
+
+    def render(
+        self,
+        request: ModelRequest[Any],
+        selection: Selection,
+        tools: Mapping[str, Any],
+        record: ThreadRecord,
+    ) -> Rendered:
         """Return the request to send. Never changes `request`.
 
         Args:
@@ -28,18 +93,135 @@ class Exposure(Protocol):
             selection: What to show, in order.
             tools: The request's own tool objects by name. These must be bound and no others: other
                 middleware may have put marks on them.
+            record: What earlier calls of the thread were sent.
         """
-        ...
+        return Rendered(request.override(tools=[tools[name] for name in selection.names]), selection.names)
+
+    def receive(
+        self, response: ModelResponse[Any] | AIMessage, tools: Mapping[str, Any]
+    ) -> ModelResponse[Any] | AIMessage:
+        """Return the model's answer as the rest of the agent is to see it."""
+        return response
 
 
-class PerTurn:
-    """The tools array holds what was selected for this user turn: simple, and cold for a cache."""
+@dataclass(frozen=True)
+class Grow(PerTurn):
+    """The tools array is selected at the first user message, and then only appended to.
 
-    def apply(
-        self, request: ModelRequest[Any], selection: Selection, tools: Mapping[str, Any]
-    ) -> ModelRequest[Any]:
-        """See `Exposure.apply`."""
-        return request.override(tools=[tools[name] for name in selection.names])
+    What the model discovers is appended, and a few tools when the user changes the topic.
+    """
+
+    name: ClassVar[ExposureName] = "grow"
+    keeps: ClassVar[bool] = True
+    is_dear: ClassVar[bool] = True
+
+    def room(self, record: ThreadRecord) -> int:
+        """See `PerTurn.room`."""
+        return max(0, min(_ADDED_PER_TURN, _ADDED_BY_CHANGE - record.added))
 
 
-EXPOSURES: Mapping[str, type[Exposure]] = {"per_turn": PerTurn}
+@dataclass(frozen=True)
+class Append(PerTurn):
+    """The tools array is selected at the first user message, and stays as it is.
+
+    What is shown later is added to the conversation, in the provider's own form, behind the message that
+    brought it up: the array keeps its bytes, and each addition keeps its place.
+
+    Attributes:
+        transport: The provider's form.
+        search_tool: The name of the search tool, for forms that live in its answers; `None` without one.
+        thinks: Whether the model thinks.
+    """
+
+    transport: Transport
+    search_tool: str | None
+    thinks: bool
+
+    name: ClassVar[ExposureName] = "append"
+    keeps: ClassVar[bool] = True
+
+    @property
+    def _needs_a_search(self) -> bool:
+        # A reference lives in a search's answer. A search can be staged, but not for a model that thinks:
+        # its provider wants each of its calls to come with the thought behind it.
+        return self.transport == "tool_reference" and (self.search_tool is None or self.thinks)
+
+    def room(self, record: ThreadRecord) -> int:
+        """See `PerTurn.room`."""
+        return 0 if self._needs_a_search else max(0, min(_ADDED_PER_TURN, _ADDED_BY_REVEAL - record.added))
+
+    def render(
+        self,
+        request: ModelRequest[Any],
+        selection: Selection,
+        tools: Mapping[str, Any],
+        record: ThreadRecord,
+    ) -> Rendered:
+        """See `PerTurn.render`."""
+        array = _array(selection, tools, record)
+        marks = {message_mark(message) for message in request.messages}
+        # A compaction may have taken the message that a reveal stood behind. Its tools are due again.
+        reveals = [reveal for reveal in record.reveals if reveal.anchor in marks]
+        visible = {*array, *(name for reveal in reveals for name in reveal.names)}
+        due = [name for name in selection.names if name not in visible]
+        anchor = next((message for message in reversed(request.messages) if is_anchor(message)), None)
+        carried = (
+            found_at_end(request.messages) if self._needs_a_search else due if anchor is not None else ()
+        )
+        array += tuple(name for name in due if name not in carried)
+        revealed = tuple(name for name in due if name in carried)
+        if revealed:
+            reveals.append(Reveal(message_mark(anchor), revealed))
+        sent = with_reveals(
+            request,
+            tools,
+            array=array,
+            reveals=reveals,
+            transport=self.transport,
+            search_tool=self.search_tool,
+        )
+        return Rendered(sent, array, tuple(reveals), revealed)
+
+
+@dataclass(frozen=True)
+class Proxy(PerTurn):
+    """The tools array holds what is always included, the search tool, and `call_tool`.
+
+    A search answers with schemas. What the model then calls through `call_tool` runs as the real tool:
+    the call is rewritten as soon as the model has made it, and written back whenever the model reads it.
+
+    Attributes:
+        call_tool: The name of the tool that calls others.
+    """
+
+    call_tool: str
+
+    name: ClassVar[ExposureName] = "proxy"
+    keeps: ClassVar[bool] = True
+    ranks: ClassVar[bool] = False
+
+    def render(
+        self,
+        request: ModelRequest[Any],
+        selection: Selection,
+        tools: Mapping[str, Any],
+        record: ThreadRecord,
+    ) -> Rendered:
+        """See `PerTurn.render`."""
+        array = _array(selection, tools, record)
+        messages = wrap_calls(request.messages, tools.keys() - set(array), self.call_tool)
+        return Rendered(request.override(tools=[tools[name] for name in array], messages=messages), array)
+
+    def receive(
+        self, response: ModelResponse[Any] | AIMessage, tools: Mapping[str, Any]
+    ) -> ModelResponse[Any] | AIMessage:
+        """See `PerTurn.receive`."""
+        return unwrap_calls(response, tools, self.call_tool)
+
+
+def _array(selection: Selection, tools: Mapping[str, Any], record: ThreadRecord) -> tuple[str, ...]:
+    """Return the names of the thread's constant array, and behind them what must be in it since."""
+    if not record.array:
+        return selection.names
+    bound = [name for name in selection.names if selection.reasons[name].kind in _BOUND]
+    return tuple(dict.fromkeys([*(name for name in record.array if name in tools), *bound]))

@@ -41,7 +41,7 @@ class Reason:
             loads it on demand), "forced" (tool_choice names it), "discovery" (the search tool),
             "pinned" (found earlier), "used" (called in a recent turn), "rank" (among the best for the
             request), "previous" (nothing matched: kept from before), "fill" (nothing matched: first
-            by registration), "turn" (chosen when this user turn began).
+            by registration), "turn" (shown before, and kept for the turn or for the thread).
         rank: 1 for the best; only for kind "rank", and only on the call that ranked.
         score: The ranker's score; likewise.
     """
@@ -66,11 +66,13 @@ class Situation:
         kept: Tools that this request must not hide, each with the reason.
         pinned: Pins, in the order they came; names that are not in `names` are passed over.
         used: Tools called in recent turns.
-        shown: What the previous call of the same user turn showed, in its order; empty on a turn's
-            first call.
+        shown: What has been shown and stays, in its order: by the previous call of the same user turn,
+            or by the thread so far where what is shown only grows.
         matched: What of the shown matched the request when this turn was ranked; `None` on its first
             call.
         previous: What of the shown matched in the turn before.
+        room: How many tools may be added by rank; `None` means the policy's `top_k`.
+        share: Tools that score less than this share of the best hit are not added.
     """
 
     names: Sequence[str] = ()
@@ -80,6 +82,8 @@ class Situation:
     shown: Sequence[str] = ()
     matched: Sequence[str] | None = None
     previous: Sequence[str] = ()
+    room: int | None = None
+    share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,11 @@ class Selection:
             without a match falls back on.
         hidden: How many tools were withheld.
         near_misses: The best-scoring tools that were not shown, best first, at most five.
-        changed: Whether the tools differ from those of the call before; `None` if there was none.
+        exposure: How they are shown; see `ToolSelectionMiddleware`.
+        changed: Whether the tools array differs from that of the call before, so that nothing of the
+            prompt is cached; `None` if there was no call before.
+        why: What changed it; empty if nothing did.
+        revealed: What this call adds to the conversation without a change of the tools array.
         degraded: What failed and was worked around; empty if all went well.
         evicted: Pins that were dropped by this call because there were more than allowed.
     """
@@ -104,7 +112,10 @@ class Selection:
     matched: tuple[str, ...] = ()
     hidden: int = 0
     near_misses: tuple[Hit, ...] = ()
+    exposure: str = ""
     changed: bool | None = None
+    why: str = ""
+    revealed: tuple[str, ...] = ()
     degraded: str = ""
     evicted: tuple[str, ...] = ()
 
@@ -114,7 +125,10 @@ class Selection:
             "shown": {name: str(self.reasons[name]) for name in self.names},
             "hidden": self.hidden,
             "near_misses": {hit.name: round(float(hit.score), 4) for hit in self.near_misses},
+            "exposure": self.exposure,
             "changed": self.changed,
+            "why": self.why,
+            "revealed": list(self.revealed),
             "degraded": self.degraded,
             "evicted": list(self.evicted),
         }
@@ -158,9 +172,9 @@ class SelectionPolicy:
         kept = {**pinned, **situation.kept}
         floor = float("-inf") if self.min_score is None else self.min_score
         hits = [hit for hit in hits if hit.score >= floor and hit.name in present]
-        by_rank = self._by_rank(situation, hits, {**used, **kept})
-        # What a turn has shown stays for the turn, whatever brought it: the list must not shrink in between.
+        # What has been shown stays, whatever brought it: the list must not shrink in between.
         shown = {name: Reason("turn") for name in situation.shown if name in present}
+        by_rank = self._by_rank(situation, hits, {**shown, **used, **kept})
         reasons = {**shown, **used, **by_rank, **kept}
         if not reasons:
             reasons = by_rank = dict.fromkeys(situation.names[: max(1, self.top_k)], Reason("fill"))
@@ -177,14 +191,19 @@ class SelectionPolicy:
         self, situation: Situation, hits: Sequence[Hit], kept: Mapping[str, Reason]
     ) -> dict[str, Reason]:
         present = frozenset(situation.names)
+        room = self.top_k if situation.room is None else situation.room
         if situation.matched is not None:
             return {name: Reason("turn") for name in situation.matched if name in present}
         if hits:
-            others = [(rank, hit) for rank, hit in enumerate(hits, 1) if hit.name not in kept]
-            return {hit.name: Reason("rank", rank, hit.score) for rank, hit in others[: self.top_k]}
+            best = hits[0].score
+            floor = situation.share * best if situation.share and best > 0 else float("-inf")
+            others = [
+                (rank, hit) for rank, hit in enumerate(hits, 1) if hit.name not in kept and hit.score >= floor
+            ]
+            return {hit.name: Reason("rank", rank, hit.score) for rank, hit in others[:room]}
         if self.on_no_match == "fill":
             others_by_registration = [name for name in situation.names if name not in kept]
-            return dict.fromkeys(others_by_registration[: self.top_k], Reason("fill"))
+            return dict.fromkeys(others_by_registration[:room], Reason("fill"))
         return {name: Reason("previous") for name in situation.previous if name in present}
 
 

@@ -127,6 +127,11 @@ def summary_query(messages: Sequence[Any]) -> Query:
     return Query.of(next((text for text in map(text_of, posing) if text.strip()), ""))
 
 
+def message_mark(message: Any) -> str:
+    """Return what identifies a message on every later call: its id, or else what it says."""
+    return str(_get(message, "id") or _get(message, "tool_call_id") or digest(text_of(message)))
+
+
 def is_from_user(message: Any) -> bool:
     """Whether a user wrote this, and not a middleware in the user's name."""
     if not _has_role(message, _USER_ROLES):

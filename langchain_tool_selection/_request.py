@@ -31,7 +31,7 @@ def tools_by_name(tools: Sequence[Any], on_duplicate: Callable[[str, Any], None]
     """
     by_name: dict[str, Any] = {}
     for tool in tools:
-        name = _name_of(tool)
+        name = name_of(tool)
         if name is None:
             kind = f"<{tool.get('type') or next(iter(tool), 'tool')}>"
             by_name[kind if kind not in by_name else f"{kind[:-1]} {len(by_name)}>"] = tool
@@ -60,7 +60,8 @@ def is_deferred(tool: BaseTool) -> bool:
     return bool(tool.extras and tool.extras.get("defer_loading"))
 
 
-def _name_of(tool: Any) -> str | None:
+def name_of(tool: Any) -> str | None:
+    """Return the name of a tool, or of a provider's dict if it has one."""
     if isinstance(tool, BaseTool):
         return tool.name
     function = tool.get("function")

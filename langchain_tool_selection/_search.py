@@ -10,7 +10,7 @@ from langchain_tool_selection._documents import ToolHints
 from langchain_tool_selection._index import Catalog, ToolIndex
 from langchain_tool_selection._lexical import LexicalRanker
 from langchain_tool_selection._ranking import Hit, Query
-from langchain_tool_selection._state import TurnRecord
+from langchain_tool_selection._state import ThreadRecord
 
 logger = logging.getLogger("langchain_tool_selection")
 
@@ -55,7 +55,7 @@ class SafeSearch:
         """Return the catalogue of `tools`."""
         return self._index.sync(tools)
 
-    def catalog_of(self, record: TurnRecord | None, registered: Iterable[Any]) -> Catalog | None:
+    def catalog_of(self, record: ThreadRecord | None, registered: Iterable[Any]) -> Catalog | None:
         """Return what may be searched on behalf of a run: all that its last model call could have shown.
 
         The record holds that catalogue's fingerprint. If this process never saw it, because it was

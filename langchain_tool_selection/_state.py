@@ -16,9 +16,11 @@ from typing import Annotated, Any, NotRequired
 from langchain.agents.middleware.types import AgentState, PrivateStateAttr
 
 from langchain_tool_selection._query import tool_calls
+from langchain_tool_selection._usage import CacheUsage
 
 PINS = "tool_selection_pinned"
-TURN = "tool_selection_turn"
+THREAD = "tool_selection_thread"
+USAGE = "tool_selection_usage"
 
 _MAX_NAME = 256
 """Longer strings are no tool's name: providers stop at 64 or 128 characters."""
@@ -53,7 +55,7 @@ def state_value(state: Any, key: str) -> Any:
 
 
 def current_pins(
-    state: Any, record: "TurnRecord | None", present: Collection[str], max_pins: int
+    state: Any, record: "ThreadRecord | None", present: Collection[str], max_pins: int
 ) -> tuple[list[str], tuple[str, ...]]:
     """Return the pins to go on with, in the order they came, and those that were too many.
 
@@ -65,45 +67,83 @@ def current_pins(
     if not pins and record is None:
         # An agent without memory of its own (a subgraph, or an app that passes the history along) still
         # has the answers of its searches in the messages.
-        pins = [name for message in messages for name in _found_in(message)]
+        pins = [name for message in messages for name in found_in(message)]
     pins = list(dict.fromkeys(pins))
     if len(pins) <= max_pins:
         return pins, ()
     seen: dict[str, int] = {}
     for position, message in enumerate(messages):
-        for name in [*_found_in(message), *(name for name, _ in tool_calls(message))]:
+        for name in [*found_in(message), *(name for name, _ in tool_calls(message))]:
             seen[name] = position
     age = {name: (seen[name], -index) if name in seen else (-1, index) for index, name in enumerate(pins)}
     evicted = sorted(pins, key=lambda name: (name in present, age[name]))[: len(pins) - max_pins]
     return [name for name in pins if name not in evicted], tuple(evicted)
 
 
-def _found_in(message: Any) -> list[str]:
+def found_in(message: Any) -> list[str]:
     artifact = getattr(message, "artifact", None)
     return pins_in(artifact.get(PINS)) if isinstance(artifact, Mapping) else []
 
 
-def last_turn(_current: Any, update: Any) -> Any:
+def last_write(_current: Any, update: Any) -> Any:
     """Keep the newest write."""
     return update
 
 
 @dataclass(frozen=True)
-class TurnRecord:
-    """What was decided for the current user turn, so that its later calls decide the same.
+class Reveal:
+    """Tools that were added to a conversation behind one of its messages.
 
     Attributes:
-        key: The user turn that this is about; see `Turn.key`.
+        anchor: The message, as `_query.message_mark` identifies it.
+        names: The tools, in the order they were added.
+    """
+
+    anchor: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ThreadRecord:
+    """What was decided for a thread, so that its later calls decide the same.
+
+    Attributes:
+        key: The user turn that `matched` and `shown` are about; see `Turn.key`.
         matched: What of the shown matched the request when the turn began.
         shown: What the last model call was shown, in order.
         catalog: Fingerprint of the catalogue of the last model call: what a search may find. Empty
             when that call hid nothing.
+        exposure: How the last model call was shown its tools; empty if there was none.
+        array: The tools array of the last call under an exposure that keeps it, in order.
+        reveals: What was added to the conversation since, in order.
+        added: How many tools were shown for later user messages than the first, unasked.
+        start: The message that the conversation began with.
     """
 
     key: str = ""
     matched: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     catalog: str = ""
+    exposure: str = ""
+    array: tuple[str, ...] = ()
+    reveals: tuple[Reveal, ...] = ()
+    added: int = 0
+    start: str = ""
+
+    @property
+    def visible(self) -> tuple[str, ...]:
+        """What the thread can see: the tools array, and behind it what was added, in order."""
+        return tuple(dict.fromkeys([*self.array, *(name for r in self.reveals for name in r.names)]))
+
+    @property
+    def was_ranked(self) -> bool:
+        """Whether the user turn's tools were chosen: something was hidden, and not behind a proxy."""
+        return bool(self.catalog) and self.exposure != "proxy"
+
+    @property
+    def last_array(self) -> tuple[str, ...]:
+        """The tools array of the last model call, in order."""
+        return self.shown if self.exposure in ("", "per_turn") else self.array
 
     def to_state(self) -> dict[str, Any]:
         """Return the record as JSON values."""
@@ -113,25 +153,61 @@ class TurnRecord:
             "matched": list(self.matched),
             "shown": list(self.shown),
             "catalog": self.catalog,
+            "exposure": self.exposure,
+            "array": list(self.array),
+            "reveals": [[reveal.anchor, *reveal.names] for reveal in self.reveals],
+            "added": self.added,
+            "start": self.start,
         }
 
     @classmethod
-    def from_state(cls, state: Any) -> "TurnRecord | None":
+    def from_state(cls, state: Any) -> "ThreadRecord | None":
         """Read the record from graph state; `None` if there is none that this version understands."""
-        value = state_value(state, TURN)
+        value = state_value(state, THREAD)
         if not isinstance(value, Mapping) or value.get("version") != _VERSION:
             return None
-        key, catalog = value.get("key"), value.get("catalog")
+        added = value.get("added")
         return cls(
-            key if isinstance(key, str) else "",
-            tuple(pins_in(value.get("matched"))),
-            tuple(pins_in(value.get("shown"))),
-            catalog if isinstance(catalog, str) else "",
+            key=_text_in(value, "key"),
+            matched=tuple(pins_in(value.get("matched"))),
+            shown=tuple(pins_in(value.get("shown"))),
+            catalog=_text_in(value, "catalog"),
+            exposure=_text_in(value, "exposure"),
+            array=tuple(pins_in(value.get("array"))),
+            reveals=_reveals_in(value.get("reveals")),
+            added=added if isinstance(added, int) else 0,
+            start=_text_in(value, "start"),
         )
+
+
+def _reveals_in(value: Any) -> tuple[Reveal, ...]:
+    rows = map(pins_in, value if isinstance(value, list) else ())
+    return tuple(Reveal(row[0], tuple(row[1:])) for row in rows if len(row) > 1)
+
+
+def _text_in(value: Mapping[str, Any], key: str) -> str:
+    text = value.get(key)
+    return text if isinstance(text, str) else ""
+
+
+def add_usage(current: Any, update: Any) -> dict[str, int]:
+    """Add what a model call used to what the thread has used."""
+    return (CacheUsage.from_state(current) + CacheUsage.from_state(update)).to_state()
+
+
+def thread_usage(state: Any) -> CacheUsage:
+    """Return what the model calls of a thread used, as far as the provider reported it.
+
+    Args:
+        state: Values of graph state, such as `agent.get_state(config).values`. What a compaction took out
+            of the messages still counts.
+    """
+    return CacheUsage.from_state(state_value(state, USAGE))
 
 
 class ToolSelectionState(AgentState[Any]):
     """The agent's state with what tool selection remembers. Private: no input, no output, no subagent."""
 
     tool_selection_pinned: NotRequired[Annotated[list[str], PrivateStateAttr, merge_pins]]
-    tool_selection_turn: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, last_turn]]
+    tool_selection_thread: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, last_write]]
+    tool_selection_usage: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, add_usage]]

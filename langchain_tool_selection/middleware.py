@@ -22,14 +22,16 @@ from langchain.agents.middleware.types import (
     omit_payload,
 )
 from langchain_core.messages import AIMessage
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.types import Command, Overwrite
 from langsmith.run_helpers import get_current_run_tree
 
+from langchain_tool_selection._activation import Activation, Threshold, check_threshold
 from langchain_tool_selection._discovery import Discovery, make_discovery_tool
 from langchain_tool_selection._documents import ToolHints, digest
-from langchain_tool_selection._exposure import EXPOSURES
+from langchain_tool_selection._exposure import ADDITION_SHARE, Append, Grow, PerTurn, Proxy, Rendered
 from langchain_tool_selection._index import Catalog
+from langchain_tool_selection._models import ExposureName, ModelTraits, automatic
 from langchain_tool_selection._policy import (
     NEAR_MISSES,
     OnNoMatch,
@@ -38,19 +40,35 @@ from langchain_tool_selection._policy import (
     SelectionPolicy,
     Situation,
 )
-from langchain_tool_selection._query import Turn, conversation_query, read_turns, summary_query
+from langchain_tool_selection._proxy import make_call_tool
+from langchain_tool_selection._query import (
+    Turn,
+    conversation_query,
+    is_topic_shift,
+    message_mark,
+    read_turns,
+    summary_query,
+)
 from langchain_tool_selection._ranking import Query
-from langchain_tool_selection._request import HARNESS_TOOLS, is_deferred, names_in_choice, tools_by_name
+from langchain_tool_selection._request import (
+    HARNESS_TOOLS,
+    is_deferred,
+    names_in_choice,
+    tools_by_name,
+)
+from langchain_tool_selection._reveal import has_thinking
 from langchain_tool_selection._search import Found, SafeSearch, WarnOnce
 from langchain_tool_selection._settings import check_choice, check_count, check_function, check_number
 from langchain_tool_selection._state import (
     PINS,
-    TURN,
+    THREAD,
+    USAGE,
+    ThreadRecord,
     ToolSelectionState,
-    TurnRecord,
     current_pins,
     state_value,
 )
+from langchain_tool_selection._usage import CacheUsage
 from langchain_tool_selection.portable import check_names, check_top_k
 
 logger = logging.getLogger("langchain_tool_selection")
@@ -78,10 +96,16 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         on_no_match: What to show by relevance when nothing matches: what the turn before showed
             (`"previous"`; nothing, on the first), or the first `top_k` by registration (`"fill"`).
         max_pins: How many discovered tools a thread remembers; the least recently used go first.
-        activate_above: Requests pass through untouched unless there are more tools than this to
-            choose from; `top_k` or more. `None` means `top_k`.
-        exposure: How a selection reaches the model. `"per_turn"`: the tools array is selected anew
-            for each user message and stays the same in between, but for what is discovered.
+        activate_above: Requests pass through untouched unless there is more than this to choose from: so
+            many tools (`top_k` or more), so many `Tokens(...)` of their definitions, or `"break_even"`,
+            from where on selection is cheaper than sending everything, by the cost model and the
+            published prices of the model at hand. `None` means `top_k`.
+        exposure: How a selection reaches the model; providers cache a prompt by its beginning, and
+            the tools array comes first. `"per_turn"` selects the array anew for each user message.
+            `"grow"` selects it once and then only appends. `"append"` selects it once and adds to the
+            conversation instead, where the model allows it (otherwise as `"grow"`). `"proxy"` sends
+            what is always included, the search tool and `call_tool`. `"auto"` takes what suits the
+            model of each call: see `docs/exposure.md`.
         discovery: Settings of the search tool; `None` leaves it out, and what is hidden stays so.
 
     Raises:
@@ -108,34 +132,44 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         keep_used: int | None = 1,
         on_no_match: OnNoMatch = "previous",
         max_pins: int = 32,
-        activate_above: int | None = None,
-        exposure: Literal["per_turn"] = "per_turn",
+        activate_above: Threshold = None,
+        exposure: ExposureName | Literal["auto"] = "auto",
         discovery: Discovery | None = Discovery(),  # noqa: B008 - frozen
     ) -> None:
         super().__init__()
         check_top_k(top_k)
         check_count("keep_used", keep_used, optional=True)
-        check_count("activate_above", activate_above, at_least=top_k, optional=True)
+        check_threshold(activate_above, top_k)
         check_count("max_pins", max_pins, at_least=1)
         check_choice("on_no_match", on_no_match, get_args(OnNoMatch))
-        check_choice("exposure", exposure, tuple(EXPOSURES))
+        check_choice("exposure", exposure, ("auto", *get_args(ExposureName)))
         check_number("min_score", min_score)
         check_function("query", query, "the model request")
         if discovery is not None and not isinstance(discovery, Discovery):
             msg = f"discovery takes Discovery(...) or None, got {discovery!r}"
             raise TypeError(msg)
+        if discovery is None and exposure == "proxy":
+            msg = (
+                "exposure='proxy' shows tools in search results and needs discovery=Discovery(...), got None"
+            )
+            raise ValueError(msg)
         self._always_include = check_names("always_include", always_include)
         self._policy = SelectionPolicy(top_k, min_score, on_no_match)
-        self._activate_above = top_k if activate_above is None else activate_above
+        self._activation = Activation(activate_above, top_k)
         self._keep_used = keep_used
         self._max_pins = max_pins
         self._query = query
-        self._exposure = EXPOSURES[exposure]()
+        self._exposure = exposure
         self._search = SafeSearch(ranker, hints)
         self._discovery = discovery
-        self._discovery_tool = make_discovery_tool(discovery, self._search, max_pins) if discovery else None
         self._warn_once = WarnOnce()
-        self.tools = [self._discovery_tool] if self._discovery_tool else []
+        self._search_name = discovery.name if discovery else None
+        self.tools: list[StructuredTool] = []
+        if discovery is not None:
+            self.tools.append(make_discovery_tool(discovery, self._search, max_pins))
+        if discovery is not None and exposure == "proxy":
+            self.tools.append(make_call_tool(discovery.call_name, self._search, discovery.name))
+        self._own = frozenset(tool.name for tool in self.tools)
 
     # -- the model call ------------------------------------------------------------------------------
 
@@ -158,58 +192,88 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         return step.answer(await handler(step.request))
 
     def _plan(self, request: ModelRequest[Any]) -> _Plan:
-        tools = tools_by_name(request.tools, self._on_duplicate)
-        self._check_own_name(tools.get(self._discovery.name) if self._discovery else None)
-        record = TurnRecord.from_state(request.state)
+        traits = ModelTraits.of(request.model, request.model_settings)
+        exposure = self._exposure_for(traits, request)
+        tools = self._tools_of(request)
+        record = ThreadRecord.from_state(request.state)
         kept = self._never_hidden(tools)
-        if len(tools) - len(kept) <= self._activate_above:
-            return _Plan(request, tools, record=record)
+        candidates = len(tools) - len(kept)
+
+        def sync() -> Catalog:
+            return self._search.sync(tool for tool in tools.values() if self._is_searchable(tool))
+
+        if exposure is None or self._activation.is_small(candidates, sync, exposure.name, traits.full_name):
+            return _Plan(request, tools, record, exposure or PerTurn())
         self._warn_about_missing(tools)
         kept = {**self._forced(request, tools), **kept}
-        catalog = self._search.sync(tool for tool in tools.values() if self._is_searchable(tool))
+        catalog = sync()
+        self._activation.compare(catalog, exposure.name, traits.full_name)
         turns = self._turns(request)
         own_query = self._own_query(request)
         key = _key(turns, own_query)
-        same_turn = record is not None and bool(record.catalog) and (record.key == key or not key)
         pins, evicted = current_pins(request.state, record, tools, self._max_pins)
-        situation = Situation(
-            names=tuple(tools),
-            kept=kept,
-            pinned=pins,
-            used=self._used(turns),
-            shown=record.shown if record and same_turn else (),
-            matched=record.matched if record and same_turn else None,
-            previous=record.matched if record else (),
-        )
-        return _Plan(
+        plan = _Plan(
             request,
             tools,
-            record=record,
-            situation=situation,
+            record,
+            exposure,
             catalog=catalog,
+            turns=turns,
             key=key or (record.key if record else ""),
-            # A turn is ranked once. Its later calls show the same and search for nothing.
-            query=Query() if same_turn else _query(request, turns, own_query),
-            limit=self._policy.top_k + len(kept) + len(pins) + len(situation.used) + NEAR_MISSES,
+            pins=pins,
             evicted=evicted,
+            start=message_mark(request.messages[0]) if request.messages else "",
+        )
+        situation = Situation(tuple(tools), kept, previous=record.matched if record else ())
+        if not exposure.ranks:
+            return replace(
+                plan, situation=replace(situation, shown=record.array if record else (), matched=())
+            )
+        situation = replace(situation, pinned=pins, used=self._used(turns))
+        # A turn is ranked once. Its later calls show the same and search for nothing.
+        ranked = record is not None and record.was_ranked and (record.key == key or not key)
+        if record is not None and ranked:
+            situation = replace(situation, matched=record.matched, shown=record.shown)
+        if record is not None and record.array and exposure.keeps and not plan.starts_anew(ranked):
+            room = 0 if ranked else exposure.room(record)
+            situation = replace(situation, shown=record.visible, room=room, share=ADDITION_SHARE)
+        counted = (kept, pins, situation.used, situation.shown)
+        return replace(
+            plan,
+            situation=situation,
+            query=Query() if ranked else _query(request, turns, own_query),
+            limit=self._policy.top_k + sum(map(len, counted)) + NEAR_MISSES,
         )
 
     def _apply(self, plan: _Plan, found: Found) -> _Step:
-        if plan.situation is None or plan.catalog is None:
+        situation, hits, exposure = plan.situation, found.hits or (), plan.exposure
+        if situation is None or plan.catalog is None:
             return self._pass_through(plan)
-        situation = plan.situation
         if found.hits is None and situation.matched is None and not situation.previous:
             # Nothing could rank, and there is nothing to fall back on: hide nothing.
             situation = replace(situation, kept={name: Reason("fill") for name in situation.names})
-        selection = self._policy.select(situation, found.hits or ())
-        changed = selection.names != plan.record.shown if plan.record else None
-        selection = replace(selection, changed=changed, degraded=found.degraded, evicted=plan.evicted)
-        record = TurnRecord(plan.key, selection.matched, selection.names, plan.catalog.fingerprint)
-        update: dict[str, Any] = {} if record == plan.record else {TURN: record.to_state()}
-        if list(situation.pinned) != (state_value(plan.request.state, PINS) or []):
-            update[PINS] = Overwrite(list(situation.pinned))
+        if situation.room and exposure.is_dear:
+            best = [hit.name for hit in hits if hit.score >= ADDITION_SHARE * hits[0].score]
+            if not is_topic_shift(plan.turns, best, situation.shown):
+                situation = replace(situation, room=0)
+        selection = self._policy.select(situation, hits)
+        rendered = exposure.render(plan.request, selection, plan.tools, plan.record or ThreadRecord())
+        why = plan.why_changed(selection, rendered)
+        selection = replace(
+            selection,
+            exposure=exposure.name,
+            changed=None if why is None else bool(why),
+            why=why or "",
+            revealed=rendered.revealed,
+            degraded=found.degraded,
+            evicted=plan.evicted,
+        )
+        record = plan.record_of(situation, selection, rendered)
+        update: dict[str, Any] = {} if record == plan.record else {THREAD: record.to_state()}
+        if list(plan.pins) != (state_value(plan.request.state, PINS) or []):
+            update[PINS] = Overwrite(list(plan.pins))
         self._report(plan.request, selection)
-        return _Step(self._exposure.apply(plan.request, selection, plan.tools), update)
+        return _Step(rendered.request, update, plan)
 
     def _pass_through(self, plan: _Plan) -> _Step:
         """Send what would be sent without this middleware: its search tool has nothing to find."""
@@ -218,37 +282,76 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         request = plan.request if same else plan.request.override(tools=tools)
         # The record of an earlier call says that something is hidden, and that is over.
         hid = plan.record is not None and plan.record.catalog
-        return _Step(request, {TURN: TurnRecord().to_state()} if hid else {})
+        return _Step(request, {THREAD: ThreadRecord().to_state()} if hid else {}, plan)
 
-    # -- planning: what is there, what must stay, what to search for -----------------------------------
+    # -- planning: how to show, what is there, what must stay, what to search for ------------------------
+
+    def _exposure_for(self, traits: ModelTraits, request: ModelRequest[Any]) -> PerTurn | None:
+        """Return how to show a selection to the model of this call; `None` if there is no way to."""
+        name = automatic(traits) if self._exposure == "auto" else self._exposure
+        model = traits.name or type(request.model).__name__
+        if name is None:
+            self._warn_once(
+                f"auto {model}",
+                "all tools are sent to %s: it answers with an error (400) when the tools array changes after "
+                "it has thought, and this client cannot add tools in mid-conversation; exposure='proxy' can",
+                model,
+            )
+            return None
+        if name == "proxy" and self._discovery is not None:
+            return Proxy(self._discovery.call_name)
+        if name == "append" and traits.transport is not None:
+            return Append(
+                traits.transport, self._search_name, traits.thinks or has_thinking(request.messages)
+            )
+        if name == "append":
+            self._warn_once(
+                f"append {model}",
+                "exposure='append' is 'grow' for %s: this client cannot add tools in mid-conversation",
+                model,
+            )
+        if traits.checks_prefix and traits.thinks:
+            self._warn_once(
+                f"prefix {model}",
+                "%s answers with an error (400) when the tools array changes after it has thought, as "
+                "exposure=%r lets it; set exposure='auto', or switch thinking off",
+                model,
+                name,
+            )
+        return PerTurn() if name == "per_turn" else Grow()
+
+    def _tools_of(self, request: ModelRequest[Any]) -> dict[str, Any]:
+        def on_duplicate(name: str, tool: Any) -> None:
+            self._check_own_name(name, tool)
+            self._warn_once(f"duplicate {name}", "two tools are named %r; only the first is sent", name)
+
+        tools = tools_by_name(request.tools, on_duplicate)
+        for name in self._own & tools.keys():
+            self._check_own_name(name, tools[name])
+        return tools
 
     def _is_own(self, tool: Any) -> bool:
         # Compared by function, because other middleware may have sent a marked copy of our tool.
-        own = self._discovery_tool
-        return own is not None and getattr(tool, "func", None) is own.func
+        function = getattr(tool, "func", None)
+        return function is not None and any(function is own.func for own in self.tools)
+
+    def _check_own_name(self, name: str, tool: Any) -> None:
+        """Check that what has the name of one of our tools is that tool."""
+        if name in self._own and not self._is_own(tool):
+            setting = "name" if name == self._search_name else "call_name"
+            msg = (
+                f"this agent has another tool named {name!r}, the name of a tool of ToolSelectionMiddleware; "
+                f"rename one of them, e.g. with ToolSelectionMiddleware(discovery=Discovery({setting}=...))"
+            )
+            raise ValueError(msg)
 
     def _is_searchable(self, tool: Any) -> bool:
         return isinstance(tool, BaseTool) and not self._is_own(tool)
 
-    def _on_duplicate(self, name: str, tool: Any) -> None:
-        if self._discovery is not None and name == self._discovery.name:
-            self._check_own_name(tool)
-        self._warn_once(f"duplicate {name}", "two tools are named %r; only the first is sent", name)
-
-    def _check_own_name(self, tool: Any) -> None:
-        """Check that what has the name of our search tool is our search tool."""
-        if self._discovery is not None and tool is not None and not self._is_own(tool):
-            msg = (
-                f"this agent has another tool named {self._discovery.name!r}, the name of the search tool "
-                "of ToolSelectionMiddleware; rename one of them, e.g. with "
-                "ToolSelectionMiddleware(discovery=Discovery(name='find_tools'))"
-            )
-            raise ValueError(msg)
-
     def _never_hidden(self, tools: Mapping[str, Any]) -> dict[str, Reason]:
         kept: dict[str, Reason] = {}
         # Middleware ahead of this one registers its tools ahead of ours; what follows is the user's.
-        ahead = self._discovery is not None and self._discovery.name in tools
+        ahead = self._search_name in tools
         for name, tool in tools.items():
             if not isinstance(tool, BaseTool):
                 kept[name] = Reason("provider")
@@ -302,14 +405,11 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
     # -- reporting -----------------------------------------------------------------------------------
 
     def _report(self, request: ModelRequest[Any], selection: Selection) -> None:
-        summary = selection.to_dict()
-        logger.debug("tools shown: %s", summary)
         for name in selection.evicted:
             logger.info("pin of %r dropped: more than max_pins=%d", name, self._max_pins)
-        if request.runtime is not None and request.runtime.stream_writer is not None:
-            request.runtime.stream_writer({"type": "tool_selection", **summary})
-        if (run := get_current_run_tree()) is not None:
-            run.add_metadata({"tool_selection": summary})
+        if selection.why and selection.exposure != "per_turn":
+            logger.info("the tools array has changed, which no cache survives: %s", selection.why)
+        _tell(request, "tool_selection", selection.to_dict())
 
 
 @dataclass(frozen=True)
@@ -318,13 +418,63 @@ class _Plan:
 
     request: ModelRequest[Any]
     tools: Mapping[str, Any]
-    record: TurnRecord | None
+    record: ThreadRecord | None
+    exposure: PerTurn
     situation: Situation | None = None
     catalog: Catalog | None = None
+    turns: Sequence[Turn] = ()
     key: str = ""
     query: Query = field(default_factory=Query)
     limit: int | None = None
+    pins: Sequence[str] = ()
     evicted: tuple[str, ...] = ()
+    start: str = ""
+
+    def starts_anew(self, ranked: bool) -> bool:
+        """Whether the thread's selection is due again: at a user message behind a compaction.
+
+        The conversation is cold then anyhow, so that a new tools array costs nothing more.
+        """
+        before = self.record.start if self.record else ""
+        return self.exposure.is_dear and not ranked and before not in ("", self.start)
+
+    def why_changed(self, selection: Selection, rendered: Rendered) -> str | None:
+        """Return what changed the tools array; empty if nothing did, `None` if there was none before."""
+        record = self.record
+        if record is None or not record.exposure:
+            return None
+        before, now = record.last_array, rendered.array
+        if record.exposure != self.exposure.name:
+            return f"another model: exposure {record.exposure!r} before, {self.exposure.name!r} now"
+        if before == now:
+            return ""
+        if not self.exposure.keeps and record.key != self.key:
+            return "a new user message"
+        if gone := [name for name in before if name not in now]:
+            missing = [name for name in gone if name not in self.tools]
+            return f"no longer there: {', '.join(missing)}" if missing else "the conversation was compacted"
+        added = [f"{name} ({selection.reasons[name].kind})" for name in now if name not in before]
+        return f"added {', '.join(added)}" if added else "another order"
+
+    def record_of(self, situation: Situation, selection: Selection, rendered: Rendered) -> ThreadRecord:
+        """Return what later calls of the thread need to know."""
+        before = self.record or ThreadRecord()
+        record = ThreadRecord(
+            key=self.key,
+            matched=selection.matched,
+            shown=selection.names,
+            catalog=self.catalog.fingerprint if self.catalog else "",
+            exposure=self.exposure.name,
+            array=before.array,
+            reveals=before.reveals,
+            added=before.added,
+            start=self.start,
+        )
+        if not self.exposure.keeps:
+            return record  # A detour by another model changes nothing about what the thread keeps.
+        unasked = sum(reason.kind == "rank" for reason in selection.reasons.values())
+        added = 0 if situation.room is None else before.added + unasked
+        return replace(record, array=rendered.array, reveals=rendered.reveals, added=added)
 
 
 @dataclass(frozen=True)
@@ -333,15 +483,31 @@ class _Step:
 
     request: ModelRequest[Any]
     update: Mapping[str, Any]
+    plan: _Plan
 
     def answer(
         self, response: ModelResponse[Any] | AIMessage
     ) -> ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]:
-        if not self.update:
+        response = self.plan.exposure.receive(response, self.plan.tools)
+        usage = CacheUsage.of([response] if isinstance(response, AIMessage) else response.result)
+        update = dict(self.update)
+        if usage.calls:
+            update[USAGE] = usage.to_state()
+            _tell(self.request, "tool_selection_usage", usage.to_state())
+        if not update:
             return response
         if isinstance(response, AIMessage):
             response = ModelResponse(result=[response])
-        return ExtendedModelResponse(response, Command(update=dict(self.update)))
+        return ExtendedModelResponse(response, Command(update=update))
+
+
+def _tell(request: ModelRequest[Any], kind: str, facts: Mapping[str, Any]) -> None:
+    """Report to whoever listens: the log, a stream of custom events, the trace."""
+    logger.debug("%s: %s", kind, facts)
+    if request.runtime is not None and request.runtime.stream_writer is not None:
+        request.runtime.stream_writer({"type": kind, **facts})
+    if (run := get_current_run_tree()) is not None:
+        run.add_metadata({kind: facts})
 
 
 def _key(turns: Sequence[Turn], own_query: Query | None) -> str:

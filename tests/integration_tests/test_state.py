@@ -142,7 +142,7 @@ def test_garbage_written_over_the_pins_ends_no_run_and_is_gone_after_the_next_di
 def test_garbage_in_the_turn_record_ends_no_run(garbage, memory):
     agent, model = build(["Done.", discover("music"), "Done."], saver=memory)
     agent.invoke(user("send an email"), thread())
-    agent.update_state(thread(), {"tool_selection_turn": garbage})
+    agent.update_state(thread(), {"tool_selection_thread": garbage})
     agent.invoke(user("track a parcel"), thread())
     assert sent(model)[1] == ["track_parcel"]
     assert pins(agent, thread()) == ["play_music"]
@@ -169,7 +169,7 @@ async def test_pins_are_a_list_of_strings_before_and_after_sqlite(path, tmp_path
         assert type(state[PINS]) is list
         assert state[PINS] == FIVE[:2]
         assert json.loads(json.dumps(state[PINS])) == state[PINS]
-        turn = state["tool_selection_turn"]
+        turn = state["tool_selection_thread"]
         assert json.loads(json.dumps(turn)) == turn
 
 
@@ -305,7 +305,7 @@ async def test_what_is_remembered_is_in_the_state_but_not_in_the_output(path, me
     agent, _ = build([discover("music"), "Done."], saver=memory)
     result = await run(path, agent, user("send an email"), thread())
     assert set(result) == {"messages"}
-    assert {PINS, "tool_selection_turn"} <= set(await state_of(path, agent, thread()))
+    assert {PINS, "tool_selection_thread"} <= set(await state_of(path, agent, thread()))
     for schema in agent.get_input_jsonschema(), agent.get_output_jsonschema():
         assert "tool_selection" not in json.dumps(schema)
 

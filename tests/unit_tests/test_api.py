@@ -13,6 +13,7 @@ PACKAGE = Path(langchain_tool_selection.__file__).parent
 def test_the_public_names_are_these_and_sorted():
     assert langchain_tool_selection.__all__ == [
         "ARITHMETIC",
+        "CacheUsage",
         "Catalog",
         "Discovery",
         "EmbeddingRanker",
@@ -27,6 +28,7 @@ def test_the_public_names_are_these_and_sorted():
         "Route",
         "RuleRanker",
         "Selection",
+        "Tokens",
         "Tool",
         "ToolDocument",
         "ToolHints",
@@ -34,9 +36,11 @@ def test_the_public_names_are_these_and_sorted():
         "ToolRouter",
         "ToolSelectionMiddleware",
         "discover",
+        "estimate_cost",
         "index_text",
         "lexical_score",
         "select_tools",
+        "thread_usage",
     ]
     assert langchain_tool_selection.__all__ == sorted(langchain_tool_selection.__all__)
     assert dir(langchain_tool_selection) == langchain_tool_selection.__all__
@@ -98,6 +102,8 @@ def test_modules_below_the_middleware_know_no_agent(run_python):
         "_index",
         "_query",
         "_policy",
+        "cost",
+        "evals.catalogs",
     ]
     code = (
         "import sys; from importlib import import_module\n"
@@ -108,7 +114,7 @@ def test_modules_below_the_middleware_know_no_agent(run_python):
     assert run_python(code) == ""
 
 
-@pytest.mark.parametrize("module", ["_state", "_discovery"])
+@pytest.mark.parametrize("module", ["_state", "_discovery", "_proxy"])
 def test_modules_whose_annotations_are_read_at_run_time_do_not_postpone_them(module):
     tree = ast.parse((PACKAGE / f"{module}.py").read_text("utf-8"))
     postponed = [

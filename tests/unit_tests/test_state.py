@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from langchain.agents.middleware.types import PrivateStateAttr
 
 from langchain_tool_selection._state import (
-    TURN,
+    THREAD,
     ToolSelectionState,
-    TurnRecord,
-    last_turn,
+    ThreadRecord,
+    last_write,
     merge_pins,
     pins_in,
 )
@@ -84,46 +84,46 @@ def test_a_set_of_pins_has_the_same_order_in_every_process(run_python):
 
 
 def test_a_record_survives_a_json_round_trip():
-    record = TurnRecord("key", ("b", "a"), ("a", "b", "c"), "f" * 16)
-    state = json.loads(json.dumps({TURN: record.to_state()}))
-    assert TurnRecord.from_state(state) == record
+    record = ThreadRecord("key", ("b", "a"), ("a", "b", "c"), "f" * 16)
+    state = json.loads(json.dumps({THREAD: record.to_state()}))
+    assert ThreadRecord.from_state(state) == record
 
 
 def test_what_from_state_reads_is_not_changed_by_it():
-    state = {TURN: TurnRecord("key", ("a",)).to_state()}
+    state = {THREAD: ThreadRecord("key", ("a",)).to_state()}
     before = copy.deepcopy(state)
-    TurnRecord.from_state(state)
+    ThreadRecord.from_state(state)
     assert state == before
 
 
-@pytest.mark.parametrize("state", [None, {}, 5, {TURN: None}, {TURN: {}}, {TURN: "x"}, {TURN: []}], ids=repr)
+@pytest.mark.parametrize("state", [None, {}, 5, {THREAD: None}, {THREAD: {}}, {THREAD: "x"}, {THREAD: []}], ids=repr)
 def test_a_state_without_a_record_gives_none(state):
-    assert TurnRecord.from_state(state) is None
+    assert ThreadRecord.from_state(state) is None
 
 
 def test_a_record_of_another_version_is_not_understood():
-    assert TurnRecord.from_state({TURN: {**TurnRecord("key").to_state(), "version": 999}}) is None
+    assert ThreadRecord.from_state({THREAD: {**ThreadRecord("key").to_state(), "version": 999}}) is None
 
 
 def test_a_damaged_record_is_read_for_what_is_sound_in_it():
-    damaged = {**TurnRecord().to_state(), "key": 5, "matched": ["a", None, 7], "shown": "b", "catalog": {}}
-    assert TurnRecord.from_state({TURN: damaged}) == TurnRecord("", ("a",), ("b",), "")
+    damaged = {**ThreadRecord().to_state(), "key": 5, "matched": ["a", None, 7], "shown": "b", "catalog": {}}
+    assert ThreadRecord.from_state({THREAD: damaged}) == ThreadRecord("", ("a",), ("b",), "")
 
 
 @given(st.dictionaries(st.sampled_from(["version", "key", "matched", "shown", "catalog"]), JSON | st.just(1)))
 def test_no_json_value_breaks_reading_a_record(value):
-    record = TurnRecord.from_state({TURN: value})
+    record = ThreadRecord.from_state({THREAD: value})
     assert record is None or all(isinstance(name, str) for name in record.matched + record.shown)
 
 
 def test_the_newest_turn_wins():
-    assert last_turn({"a": 1}, {"b": 2}) == {"b": 2}
+    assert last_write({"a": 1}, {"b": 2}) == {"b": 2}
 
 
 # -- the schema
 
 
-@pytest.mark.parametrize(("key", "reducer"), [("tool_selection_pinned", merge_pins), (TURN, last_turn)])
+@pytest.mark.parametrize(("key", "reducer"), [("tool_selection_pinned", merge_pins), (THREAD, last_write)])
 def test_every_key_is_private_and_has_its_reducer_last(key, reducer):
     hints = get_type_hints(ToolSelectionState, include_extras=True)
     # NotRequired[Annotated[...]]: the annotations are those of its only argument.
@@ -135,5 +135,5 @@ def test_every_key_is_private_and_has_its_reducer_last(key, reducer):
 
 def test_every_annotation_resolves_at_run_time():
     hints = get_type_hints(ToolSelectionState, include_extras=True)
-    assert {"messages", "tool_selection_pinned", TURN} <= set(hints)
+    assert {"messages", "tool_selection_pinned", THREAD} <= set(hints)
     assert not any(isinstance(hint, str) for hint in hints.values())
