@@ -35,6 +35,9 @@ _ADDED_BY_REVEAL = 25
 ADDITION_SHARE = 0.5
 """What a tool must score to be added unasked, as a share of the best match."""
 
+_IN_THE_ARRAY = "tools"
+"""Stands for a message where an addition was made to the array instead. No message has this mark."""
+
 _BOUND: frozenset[ReasonKind] = frozenset({"core", "provider", "deferred", "discovery", "forced"})
 """Why a tool has to be in the tools array itself, whatever other way there is to show it."""
 
@@ -47,12 +50,14 @@ class Rendered(NamedTuple):
         array: The names in its tools array, in order; tools that the provider loads later left out.
         reveals: What is added to the conversation, in order.
         revealed: What of that this call is the first to add.
+        bound: All names in the tools array, in order, where `array` is only what it began with.
     """
 
     request: ModelRequest[Any]
     array: tuple[str, ...]
     reveals: tuple[Reveal, ...] = ()
     revealed: tuple[str, ...] = ()
+    bound: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,25 @@ class Grow(PerTurn):
     def room(self, record: ThreadRecord) -> int:
         """See `PerTurn.room`."""
         return max(0, min(_ADDED_PER_TURN, _ADDED_BY_CHANGE - record.added))
+
+    def render(
+        self,
+        request: ModelRequest[Any],
+        selection: Selection,
+        tools: Mapping[str, Any],
+        record: ThreadRecord,
+    ) -> Rendered:
+        """See `PerTurn.render`."""
+        sent = super().render(request, selection, tools, record)
+        before = tuple(name for name in record.visible if name in tools)
+        if not before or selection.names[: len(before)] != before:
+            return sent
+        # Additions are kept apart from the array, as if revealed behind no message of the conversation: a
+        # model that this one stands in for goes on with its own array, and is shown them where they are due.
+        reveals = record.reveals
+        if added := selection.names[len(before) :]:
+            reveals = (*reveals, Reveal(_IN_THE_ARRAY, added))
+        return Rendered(sent.request, record.array, reveals, bound=sent.array)
 
 
 @dataclass(frozen=True)
@@ -224,4 +248,6 @@ def _array(selection: Selection, tools: Mapping[str, Any], record: ThreadRecord)
     if not record.array:
         return selection.names
     bound = [name for name in selection.names if selection.reasons[name].kind in _BOUND]
-    return tuple(dict.fromkeys([*(name for name in record.array if name in tools), *bound]))
+    # Ahead, because a cache mark goes on the last tool and must not be on a deferred one.
+    ahead = [name for name in bound if selection.reasons[name].kind == "deferred"]
+    return tuple(dict.fromkeys([*ahead, *(name for name in record.array if name in tools), *bound]))

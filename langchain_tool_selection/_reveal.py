@@ -8,8 +8,7 @@ middleware hands it to another model.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -22,9 +21,10 @@ from langchain_tool_selection._documents import digest
 from langchain_tool_selection._models import Transport
 from langchain_tool_selection._query import message_mark
 from langchain_tool_selection._request import name_of
+from langchain_tool_selection._search import WarnOnce
 from langchain_tool_selection._state import Reveal, found_in
 
-logger = logging.getLogger("langchain_tool_selection")
+_warn_once = WarnOnce()
 
 _OURS = {"lc_source": "tool_selection"}
 """Marks messages that are in a request only, as LangChain marks summaries."""
@@ -63,7 +63,8 @@ def with_reveals(
         search_tool: The search tool's name, for references that no search has found.
     """
     bound = [tools[name] for name in array]
-    places = list(_placed(request.messages, reveals, tools))
+    takes = _is_tool if transport == "additional_tools" else _is_taken_by_anthropic
+    places = list(_placed(request.messages, reveals, tools, takes))
     if transport == "tool_reference":
         hidden = (tool for name, tool in tools.items() if name not in array and isinstance(tool, BaseTool))
         # Ahead of the others, because a cache mark goes on the last tool and must not be on a deferred one.
@@ -95,6 +96,14 @@ class _Revealing(ModelRequest[Any]):
     def override(self, **changes: Any) -> ModelRequest[Any]:
         if changes.get("model", self.model) is not self.model:
             return self._withdrawn().override(**changes)
+        if "messages" in changes:
+            # Clearing an old result would take the tools away that it brought.
+            ours = {message_mark(m): m for m in self.messages if _holds_references(m)}
+            changes["messages"] = [ours.get(message_mark(m), m) for m in changes["messages"]]
+        if "tools" in changes:
+            names = {name_of(tool) for tool in changes["tools"]}
+            messages = changes.get("messages", self.messages)
+            changes["messages"] = [_referring_to(names, m) for m in messages]
         return _Revealing.of(super().override(**changes), self._plain, self._sent)
 
     def _withdrawn(self) -> ModelRequest[Any]:
@@ -126,10 +135,12 @@ class _Place(NamedTuple):
     tools: Sequence[BaseTool]
 
 
-def _placed(messages: Sequence[Any], reveals: Sequence[Reveal], tools: Mapping[str, Any]) -> Iterator[_Place]:
+def _placed(
+    messages: Sequence[Any], reveals: Sequence[Reveal], tools: Mapping[str, Any], takes: Callable[[Any], bool]
+) -> Iterator[_Place]:
     position = {message_mark(message): index for index, message in enumerate(messages)}
     for reveal in reveals:
-        found = [tools[name] for name in reveal.names if isinstance(tools.get(name), BaseTool)]
+        found = [tools[name] for name in reveal.names if takes(tools.get(name))]
         if found and (anchor := position.get(reveal.anchor)) is not None:
             behind = anchor
             # Not between two messages that a provider takes for one, nor ahead of a turn that it drops.
@@ -147,13 +158,12 @@ def _is_empty(message: Any) -> bool:
 def _with_blocks(
     messages: Sequence[Any],
     places: Sequence[_Place],
-    block: Callable[[BaseTool], dict[str, Any] | None],
+    block: Callable[[BaseTool], dict[str, Any]],
 ) -> list[Any]:
     behind: dict[int, list[Any]] = {}
     for place in places:
-        if content := [made for made in map(block, place.tools) if made is not None]:
-            revealing = SystemMessage([*content], additional_kwargs={**_OURS})
-            behind.setdefault(place.behind, []).append(revealing)
+        revealing = SystemMessage([*map(block, place.tools)], additional_kwargs={**_OURS})
+        behind.setdefault(place.behind, []).append(revealing)
     return _interleaved(messages, behind)
 
 
@@ -166,6 +176,10 @@ def _with_references(messages: Sequence[Any], places: Sequence[_Place], search_t
             if names := [name for name in found_in(messages[position]) if name in due]:
                 result[position] = _answer(messages[position], names)
                 due = [name for name in due if name not in names]
+        for position in _batch(messages, place.anchor):
+            # Other middleware has cut this answer, and with it what was found.
+            if due and messages[position].name == search_tool and messages[position].artifact is None:
+                result[position], due = _answer(messages[position], due), []
         if due and search_tool is not None:
             staged = _staged_search(due, search_tool, message_mark(messages[place.anchor]))
             behind.setdefault(place.behind, []).extend(staged)
@@ -202,6 +216,14 @@ def _holds_references(message: Any) -> bool:
     )
 
 
+def _referring_to(names: Collection[str | None], message: Any) -> Any:
+    """Return the message without references to tools that are not in the request any more."""
+    if not _holds_references(message):
+        return message
+    content = [block for block in message.content if block["tool_name"] in names]
+    return message.model_copy(update={"content": content or "Not available."})
+
+
 def has_thinking(messages: Sequence[Any]) -> bool:
     """Whether a model has thought in this conversation."""
     return any(
@@ -215,20 +237,34 @@ def has_thinking(messages: Sequence[Any]) -> bool:
 # -- the providers' forms --------------------------------------------------------------------------------
 
 
+def _is_tool(tool: Any) -> bool:
+    return isinstance(tool, BaseTool)
+
+
+def _is_taken_by_anthropic(tool: Any) -> bool:
+    if not isinstance(tool, BaseTool):
+        return False
+    if not any(key in _anthropic_definition(tool).get("input_schema", ()) for key in _REFUSED_BY_ANTHROPIC):
+        return True
+    _warn_once(
+        tool.name, "%r is not shown: Anthropic takes no oneOf, anyOf or allOf at a schema's root", tool.name
+    )
+    return False
+
+
+def _anthropic_definition(tool: BaseTool) -> dict[str, Any]:
+    from langchain_anthropic import convert_to_anthropic_tool  # noqa: PLC0415 - loaded: the model is of it
+
+    return dict(convert_to_anthropic_tool(tool))
+
+
 def _deferred(tool: BaseTool) -> BaseTool:
     extras = {key: value for key, value in (tool.extras or {}).items() if key != "cache_control"}
     return tool.model_copy(update={"extras": {**extras, "defer_loading": True}})
 
 
-def _tool_addition(tool: BaseTool) -> dict[str, Any] | None:
-    from langchain_anthropic import convert_to_anthropic_tool  # noqa: PLC0415 - loaded: the model is of it
-
-    definition: dict[str, Any] = dict(convert_to_anthropic_tool(tool))
-    if any(key in definition.get("input_schema", ()) for key in _REFUSED_BY_ANTHROPIC):
-        logger.warning(
-            "%r is not shown: Anthropic takes no oneOf, anyOf or allOf at a schema's root", tool.name
-        )
-        return None
+def _tool_addition(tool: BaseTool) -> dict[str, Any]:
+    definition = _anthropic_definition(tool)
     definition.pop("cache_control", None)
     return {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": definition}}
 

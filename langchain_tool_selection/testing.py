@@ -176,13 +176,14 @@ class PayloadLog:
         self._thread_ids: list[str | None] = []
         self._lock = threading.Lock()
 
-    def add(self, payload: dict[str, Any], call: ModelCall, thread_id: str | None = None) -> None:
-        """Append one request; `thread_id` is that of the run's config, if it has one."""
+    def add(self, payload: dict[str, Any], call: ModelCall, thread_id: str | None = None) -> int:
+        """Append one request and return its index; `thread_id` is that of the run's config, if it has one."""
         with self._lock:
             # Payloads share lists with messages and tools, and those live on.
             self.payloads.append(copy.deepcopy(payload))
             self.calls.append(call)
             self._thread_ids.append(thread_id)
+            return len(self.payloads) - 1
 
     def of_thread(self, thread_id: str) -> list[dict[str, Any]]:
         """Return the payloads of one conversation, in order."""
@@ -256,8 +257,9 @@ class _Tape:
         metadata = getattr(run, "metadata", None) or {}
         with self._lock:  # the log has the order of the script
             turn = next(self._turns)
-            self._log.add(payload, sent, metadata.get("thread_id"))
-        return in_clients_form(_answer_to(sent, self._script, turn), payload, turn)
+            # Ids are made of the place in the log: another client may go on with the same conversation.
+            number = self._log.add(payload, sent, metadata.get("thread_id"))
+        return in_clients_form(_answer_to(sent, self._script, turn), payload, number)
 
 
 class _Scripted:
