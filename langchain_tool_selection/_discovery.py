@@ -9,13 +9,14 @@ What it finds is pinned in graph state, and so visible from the next model call 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from langchain.tools import ToolRuntime
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import StructuredTool
+from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.types import Command
 from pydantic import BeforeValidator, Field
 
@@ -24,8 +25,9 @@ from langchain_tool_selection._index import Catalog
 from langchain_tool_selection._proxy import compact_parameters
 from langchain_tool_selection._query import is_from_user, tool_calls
 from langchain_tool_selection._ranking import Hit, Query
-from langchain_tool_selection._search import Found, SafeSearch
+from langchain_tool_selection._search import Found
 from langchain_tool_selection._settings import check_count
+from langchain_tool_selection._shared import Registered, Shared
 from langchain_tool_selection._state import PINS, ThreadRecord, pins_in, state_value
 from langchain_tool_selection._text import one_line
 
@@ -44,7 +46,10 @@ _VISIBLE_NAMED = 3
 """How many tools that the model sees already are named when nothing hidden matches."""
 
 _SCHEMAS = 3
-"""How many tools found behind a proxy come with their schema; real ones take up to 900 tokens."""
+"""How many tools come with their schema in one answer; real ones take up to 900 tokens."""
+
+_OVERVIEW = 20
+"""Domains that an overview names."""
 
 _SHOWN_NAMES = 8
 """Names or domains listed in one sentence."""
@@ -58,6 +63,10 @@ class Discovery:
         name: What the model calls it.
         description: What the model is told about it.
         max_results: How many tools one search finds at most.
+        overview: Whether the description also names the domains that there are, with their numbers of
+            tools: once for a thread, as they were when it began.
+        max_discoveries: How many searches there are for one user message; then the model is told to go
+            on with what it has.
         call_name: What the model calls `call_tool`, with which it calls what it found where the
             exposure is "proxy".
     """
@@ -65,6 +74,8 @@ class Discovery:
     name: str = "discover_tools"
     description: str = DESCRIPTION
     max_results: int = 5
+    max_discoveries: int = 12
+    overview: bool = False
     call_name: str = "call_tool"
 
     def __post_init__(self) -> None:
@@ -83,6 +94,15 @@ class Discovery:
             msg = f"Discovery.description must be a non-empty string, got {self.description!r}"
             raise ValueError(msg)
         check_count("Discovery.max_results", self.max_results, at_least=1)
+        check_count("Discovery.max_discoveries", self.max_discoveries, at_least=1)
+
+
+def overview_of(catalog: Catalog) -> str:
+    """Return the domains of a catalogue on one line, the largest first; empty if it has none."""
+    domains = sorted(catalog.domains.items(), key=lambda item: -item[1])
+    listed = ", ".join(f"{one_line(domain, 40)} ({count})" for domain, count in domains[:_OVERVIEW])
+    more = f" and {len(domains) - _OVERVIEW} more" if len(domains) > _OVERVIEW else ""
+    return f"There are tools for: {listed}{more}." if domains else ""
 
 
 def _as_text(value: Any) -> str:
@@ -109,12 +129,12 @@ _Names = Annotated[list[str], BeforeValidator(_as_list), Field(description="Exac
 _Domain = Annotated[str, BeforeValidator(_as_text), Field(description="Only this server or group.")]
 
 
-def make_discovery_tool(settings: Discovery, search: SafeSearch, max_pins: int) -> StructuredTool:
+def make_discovery_tool(settings: Discovery, shared: Shared, max_pins: int) -> StructuredTool:
     """Build the tool that a middleware injects.
 
     Args:
         settings: How it is presented.
-        search: Where it searches; shared with the middleware.
+        shared: What it shares with the middleware.
         max_pins: How many pins a thread keeps. One search finds no more than that.
     """
     settings = replace(settings, max_results=min(settings.max_results, max_pins))
@@ -122,16 +142,16 @@ def make_discovery_tool(settings: Discovery, search: SafeSearch, max_pins: int) 
     def discover_tools(
         runtime: ToolRuntime[Any, Any], query: _QueryText = "", names: _Names = [], domain: _Domain = ""
     ) -> Command[Any]:
-        call = _Call(settings, runtime, query, names, domain)
-        catalog = search.catalog_of(call.record, call.registered)
-        return call.answer(catalog, search.search(catalog, call.query))
+        call = _Call(settings, shared, runtime, query=query, names=names, domain=domain)
+        catalog = call.catalog(shared.registered(runtime, call.own))
+        return call.answer(catalog, shared.search.search(catalog, call.query))
 
     async def adiscover_tools(
         runtime: ToolRuntime[Any, Any], query: _QueryText = "", names: _Names = [], domain: _Domain = ""
     ) -> Command[Any]:
-        call = _Call(settings, runtime, query, names, domain)
-        catalog = search.catalog_of(call.record, call.registered)
-        return call.answer(catalog, await search.asearch(catalog, call.query))
+        call = _Call(settings, shared, runtime, query=query, names=names, domain=domain)
+        catalog = call.catalog(await shared.aregistered(runtime, call.own))
+        return call.answer(catalog, await shared.search.asearch(catalog, call.query))
 
     return StructuredTool.from_function(
         func=discover_tools,
@@ -145,9 +165,18 @@ class _Call:
     """One call of the tool: what was asked, and the answer in words."""
 
     def __init__(
-        self, settings: Discovery, runtime: ToolRuntime[Any, Any], query: str, names: list[str], domain: str
+        self,
+        settings: Discovery,
+        shared: Shared,
+        runtime: ToolRuntime[Any, Any],
+        *,
+        query: str,
+        names: list[str],
+        domain: str,
     ) -> None:
+        self.own = (settings.name, settings.call_name)
         self._settings = settings
+        self._shared = shared
         self._runtime = runtime
         self._text = query.strip()
         self._names = [name.strip() for name in names if name.strip()]
@@ -158,22 +187,31 @@ class _Call:
         self._is_proxied = self.record is not None and self.record.exposure == "proxy"
         self._visible = {*shown, *(() if self._is_proxied else pins_in(state_value(runtime.state, PINS)))}
         self._messages = state_value(runtime.state, "messages") or []
-        own = (settings.name, settings.call_name)
-        self.registered = [tool for tool in runtime.tools if tool.name not in own]
+        self._registered: Mapping[str, BaseTool] = {}
         # A name that does not exist is a description of what was meant.
         self.query = Query(tuple((text, 1.0) for text in (self._text, " ".join(self._names)) if text))
+
+    def catalog(self, registered: Registered) -> Catalog | None:
+        """Return what may be searched, if anything is to be."""
+        self._registered = registered.permitted
+        return self._shared.catalog_of(self.record, registered) if self._is_in_bounds() else None
 
     def answer(self, catalog: Catalog | None, found: Found) -> Command[Any]:
         """Pin what was found and say so."""
         new: list[str] = []
         if self.record is None or not self.record.catalog:
             text = "Nothing is hidden: your list has all tools. Call one of them, or answer without a tool."
+        elif not self._is_in_bounds():
+            text = "No more searches for this request: use the tools that you have, or answer without one."
         elif catalog is None:
             text = "The tool catalogue has changed. Call this again with the same words."
         else:
             matches = self._matches(catalog, found.hits or ())
             new = [document.name for document in matches if document.name not in self._visible]
             text = self._sentences(catalog, matches, new)
+        self._shared.audit.record(
+            "found", self._runtime, query=self._text, tools=new, call=self._runtime.tool_call_id
+        )
         message = ToolMessage(
             content=text,
             name=self._settings.name,
@@ -192,8 +230,12 @@ class _Call:
         inside = [hit for hit in hits if self._in_domain(catalog, hit.name)]
         floor = inside[0].score * _RELATIVE_SCORE if inside and inside[0].score > 0 else float("-inf")
         good = dict.fromkeys([*exact, *(hit.name for hit in inside if hit.score >= floor)])
-        # What the model sees already must not crowd out what it does not.
-        hidden = [name for name in good if name not in self._visible][: self._settings.max_results]
+        # What the model sees already must not crowd out what it does not, nor a tool's twin other tools.
+        distinct: dict[str, str] = {}
+        for name in good:
+            if name not in self._visible:
+                distinct.setdefault(catalog.alike.get(name, name), name)
+        hidden = [*distinct.values()][: self._settings.max_results]
         visible = [name for name in good if name in self._visible][: 1 if hidden else _VISIBLE_NAMED]
         return [catalog.document(name) for name in (*hidden, *visible)]
 
@@ -215,23 +257,38 @@ class _Call:
             parts.append(f"{names} {are} already available: call {one} directly.")
         if repeated and not found:
             parts.append("Searching again with these words finds nothing else.")
+        parts.extend(self._about_twins(catalog, found))
         parts.extend(self._about_names(catalog, matches))
+        if self._names and self._shared.definitions.are_pruned and not self._is_proxied:
+            parts.extend(self._in_full(matches))
         return "\n".join(parts)
 
     def _callable_by_proxy(self, documents: Sequence[ToolDocument]) -> str:
-        registered = {tool.name: tool for tool in self.registered}
         lines = []
         for place, document in enumerate(documents):
-            tool = registered.get(document.name)
+            tool = self._registered.get(document.name)
             if place >= _SCHEMAS:
                 takes = f"its parameters: ask for names=['{one_line(document.name, _LINE)}']"
             elif tool is None:  # other middleware brought it into the request
                 takes = "parameters: " + ", ".join(name for name, _ in document.parameters)
             else:
-                takes = f"parameters: {compact_parameters(tool)}"
+                takes = f"parameters: {compact_parameters(self._shared.definitions.of(tool))}"
             lines.append(f"- {_line(document)}\n  {takes}")
         call = self._settings.call_name
         return f"Found {len(lines)}. Call by {call}(name, arguments), not directly:\n" + "\n".join(lines)
+
+    def _about_twins(self, catalog: Catalog, found: Sequence[str]) -> Iterator[str]:
+        for name in found:
+            group = catalog.alike.get(name, name)
+            twins = [n for n in catalog.names if n != name and catalog.alike.get(n, n) == group]
+            if group in catalog.alike.values() and twins:
+                yield f"`{one_line(name, _LINE)}` says the same as: {_listed(twins)}."
+
+    def _in_full(self, matches: Sequence[ToolDocument]) -> Iterator[str]:
+        for document in matches[:_SCHEMAS]:
+            if (tool := self._registered.get(document.name)) is not None:
+                whole = compact_parameters(convert_to_openai_tool(tool))
+                yield f"All that `{one_line(document.name, _LINE)}` takes: {whole}"
 
     def _about_names(self, catalog: Catalog, matches: Sequence[ToolDocument]) -> Iterator[str]:
         matched = {document.name for document in matches}
@@ -260,18 +317,26 @@ class _Call:
     def _times_asked(self) -> int:
         """How often this was asked since the user last wrote, this call included."""
         asked = (self._text.casefold(), sorted(self._names), self._domain.casefold())
-        times = 0
+        return sum(
+            asked
+            == (
+                _as_text(args.get("query")).strip().casefold(),
+                sorted(_as_list(args.get("names"))),
+                _as_text(args.get("domain")).strip().casefold(),
+            )
+            for args in self._searches()
+        )
+
+    def _is_in_bounds(self) -> bool:
+        """Whether the model may search on: it has not done so too often since the user last wrote."""
+        return sum(1 for _ in self._searches()) <= self._settings.max_discoveries
+
+    def _searches(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the arguments of the searches since the user last wrote, this one included."""
         for message in reversed(self._messages):
             if is_from_user(message):
-                break
-            for name, args in tool_calls(message):
-                if name == self._settings.name:
-                    times += asked == (
-                        _as_text(args.get("query")).strip().casefold(),
-                        sorted(_as_list(args.get("names"))),
-                        _as_text(args.get("domain")).strip().casefold(),
-                    )
-        return times
+                return
+            yield from (args for name, args in tool_calls(message) if name == self._settings.name)
 
 
 def _found(documents: Sequence[ToolDocument]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +19,7 @@ from langchain_tool_selection._documents import (
     document_of,
     with_hints,
 )
+from langchain_tool_selection._duplicates import near_duplicates
 from langchain_tool_selection._ranking import Hit, Query, Ranker, arank, as_ranker
 
 _CATALOG_DOCUMENTS = 200_000
@@ -79,6 +80,16 @@ class Catalog:
         take more.
         """
         return sum(map(_characters, self.documents)) // 4
+
+    @cached_property
+    def alike(self) -> dict[str, str]:
+        """For each tool that says the same as an earlier one: the first such tool."""
+        return near_duplicates(self.documents)
+
+    @cached_property
+    def domains(self) -> dict[str, int]:
+        """The domains there are, in registration order, with their numbers of tools."""
+        return dict(Counter(document.domain for document in self.documents if document.domain))
 
     def document(self, name: str) -> ToolDocument:
         """Return the document of a tool.
@@ -190,11 +201,12 @@ class ToolIndex:
 
     def _documents_of(self, tools: Iterable[Any]) -> tuple[ToolDocument, ...]:
         unique: dict[str, ToolDocument] = {}
-        for document in map(self._document_of, tools):
+        for document in map(self.document_of, tools):
             unique.setdefault(document.name, document)
         return tuple(unique.values())
 
-    def _document_of(self, tool: Any) -> ToolDocument:
+    def document_of(self, tool: Any) -> ToolDocument:
+        """Return a tool's document, with hints; read once for equal content."""
         if isinstance(tool, ToolDocument):  # the exception below would cost more than all the rest
             return self._read(tool)
         try:

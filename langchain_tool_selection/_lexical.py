@@ -23,7 +23,7 @@ from functools import cached_property
 from itertools import chain, compress, count, pairwise
 from math import log
 from operator import is_not
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ import numpy.typing as npt
 from langchain_tool_selection._documents import ToolDocument
 from langchain_tool_selection._knowledge import FAMILIES, FAMILY_WEIGHT
 from langchain_tool_selection._ranking import Hit, Query
-from langchain_tool_selection._text import Word, index_terms, query_words, split, terms
+from langchain_tool_selection._text import Word, index_terms, query_words, sentences, split, terms
 
 _Floats: TypeAlias = npt.NDArray[np.float32]
 _Slots: TypeAlias = npt.NDArray[np.int32]
@@ -72,6 +72,16 @@ _COVERAGE_DEPTH = 100
 _SURFACE_WEIGHT = 0.4
 """What a word counts extra in a tool that has it in the same form, and not only its stem."""
 
+_SENTENCE_WEIGHT = 0.3
+"""Share of a tool's score for its best sentence, beside 1 for the request as a whole.
+
+A request of several sentences often needs a tool for each, and the wordiest one would fill the list. So
+every sentence's best tool gets the same share, however few words the sentence has. 0.2 to 0.5 do alike.
+"""
+
+_SENTENCES = 12
+"""More sentences than this are something pasted, and not a list of wishes."""
+
 _TYPO_WEIGHT = 0.6
 """A word found through its spelling counts less than the word itself."""
 
@@ -87,8 +97,36 @@ _TYPO_CANDIDATES = 20
 _TYPO_RATIO = 0.85
 """How alike two spellings must be, as the share of matching letters (Ratcliff/Obershelp)."""
 
+_SERVER_WEIGHT = 0.2
+"""Share that a tool gets of the best score on its own server, beside 1 for its own.
+
+The tools of a task tend to stand together: whoever wants slides added needs the presentation created as
+well, which no word of the request says. The best tool of each server gains as much as any other, so that the
+first place does not change. 0.05 to 0.3 do alike.
+"""
+
 _SNAPSHOTS = 8
 """Catalogues kept ready: as many roles or agents can share one ranker without rebuilding."""
+
+
+class Match(NamedTuple):
+    """What one word of a request brings one tool.
+
+    Attributes:
+        word: The word.
+        term: The indexed word that it was found as; empty if the tool has none that it may stand for.
+        fields: The part of the tool's score that comes from each field, without the bonus for its name.
+        idf: The weight of `term`: the fewer tools have it, the higher.
+        tools: How many tools have the word, or another that it may stand for.
+        weight: That of the text which the word stands in.
+    """
+
+    word: Word
+    term: str
+    fields: Mapping[str, float]
+    idf: float
+    tools: int
+    weight: float
 
 
 class LexicalRanker:
@@ -115,9 +153,7 @@ class LexicalRanker:
     def rank(self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None) -> list[Hit]:
         """Return the documents that share a word with the query, best first."""
         snapshot = self._snapshot(documents)
-        total = np.zeros(snapshot.size, np.float32)
-        for text, weight in query.parts:
-            total += np.float32(weight) * self._score(snapshot, query_words(text))
+        total = self._total(snapshot, query)
         found = np.flatnonzero(total > 0)
         if limit is not None and 0 < limit < len(found):
             # Keep everything that ties with the last one wanted: order among ties is decided below.
@@ -126,10 +162,83 @@ class LexicalRanker:
         order = np.lexsort((snapshot.position[found], -total[found]))
         return [Hit(snapshot.document(slot).name, float(total[slot])) for slot in found[order][:limit]]
 
-    def _score(self, snapshot: _Snapshot, words: list[Word]) -> _Floats:
+    def explain(
+        self, query: Query, documents: Sequence[ToolDocument], names: Sequence[str]
+    ) -> dict[str, tuple[float, list[Match]]]:
+        """Return the score of each named tool, as `rank` has it, and what each word of the query brings it.
+
+        The matches add up to the score, but for what the share of its name that the query covers and what
+        its best sentence and its server bring.
+
+        Raises:
+            KeyError: there is no tool of that name.
+        """
+        snapshot = self._snapshot(documents)
+        slots = snapshot.slots
+        total = self._total(snapshot, query)
+        found: dict[str, tuple[float, list[Match]]] = {
+            name: (float(total[slots[name]]), []) for name in names
+        }
+        for text, weight in query.parts:
+            words = query_words(text)
+            for name, (_, matches) in found.items():
+                matches += [self._match(snapshot, word, slots[name], weight) for word in words]
+        return found
+
+    def _total(self, snapshot: _Snapshot, query: Query) -> _Floats:
+        total = np.zeros(snapshot.size, np.float32)
+        for text, weight in query.parts:
+            # Earlier turns complete the newest; their single sentences only distract.
+            score = self._score_by_sentence if text == query.text else self._score
+            total += np.float32(weight) * score(snapshot, text)
+        return self._with_servers(snapshot, total)
+
+    def _match(self, snapshot: _Snapshot, word: Word, slot: int, weight: float) -> Match:
+        """As `_score` counts one word for one tool: its best reading, and its surface form on top."""
+        best, term = np.zeros(len(_FIELDS), np.float32), ""
+        readings = list(self._readings(snapshot, word))
+        for reading, share in readings:
+            gains = self._gain_by_field(snapshot, reading, share, slot)
+            if gains.sum() > best.sum():
+                best, term = gains, reading
+        if snapshot.frequency(word.surface):
+            best = best + self._gain_by_field(snapshot, word.surface, _SURFACE_WEIGHT * word.weight, slot)
+        by_field = zip(_FIELDS, (weight * best).tolist(), strict=True)
+        return Match(
+            word=word,
+            term=term,
+            fields={field: gain for field, gain in by_field if gain},
+            idf=snapshot.idf(term) if term else 0.0,
+            tools=max((snapshot.frequency(reading) for reading, _ in readings), default=0),
+            weight=weight,
+        )
+
+    def _gain_by_field(self, snapshot: _Snapshot, term: str, share: float, slot: int) -> _Floats:
+        slots, counts = snapshot.posting(term)
+        row = int(np.searchsorted(slots, slot))
+        if row == len(slots) or slots[row] != slot:
+            return np.zeros(len(_FIELDS), np.float32)
+        # The whole saturates, not each field: what it comes to is shared out as it was before.
+        tf: _Floats = counts[row] * snapshot.length_factors[slot] * self._weights
+        whole = float(tf.sum())
+        gain = float(self._gain(snapshot, term, share)[1][row]) if whole else 0.0
+        return tf * np.float32(gain / (whole or 1.0))
+
+    def _score_by_sentence(self, snapshot: _Snapshot, text: str) -> _Floats:
+        whole = self._score(snapshot, text)
+        parts = sentences(text)
+        if not 1 < len(parts) <= _SENTENCES:
+            return whole
+        by_sentence = [self._score(snapshot, part) for part in parts]
+        # Each on the scale of the whole, so that the scores of a search stay comparable.
+        scaled = [scores * (whole.max() / scores.max()) for scores in by_sentence if scores.any()]
+        best = np.maximum.reduce([np.zeros_like(whole), *scaled])
+        return np.asarray((whole + _SENTENCE_WEIGHT * best) / (1 + _SENTENCE_WEIGHT), np.float32)
+
+    def _score(self, snapshot: _Snapshot, text: str) -> _Floats:
         scores = np.zeros(snapshot.size, np.float32)
         found: dict[str, float] = {}  # the weight of each stem that the request hits
-        for word in words:
+        for word in query_words(text):
             readings = list(self._readings(snapshot, word))
             if not readings:  # as for most guesses: two words are seldom one
                 continue
@@ -160,6 +269,19 @@ class LexicalRanker:
         for relative in FAMILIES.get(word.term, ()):
             if snapshot.frequency(relative):
                 yield relative, FAMILY_WEIGHT * word.weight
+
+    @staticmethod
+    def _with_servers(snapshot: _Snapshot, scores: _Floats) -> _Floats:
+        # Where nearly every tool has a server to itself, sharing one is chance. The square, measured.
+        weight = np.float32(_SERVER_WEIGHT * snapshot.shared_servers**2)
+        if not weight:
+            return scores
+        best = np.zeros(len(snapshot.server_numbers), np.float32)
+        np.maximum.at(best, snapshot.servers, scores)
+        # A tool of no known server is a server of its own; a tool without a hit stays without one.
+        neighbour = np.where(snapshot.servers > 0, best[snapshot.servers], scores) * (scores > 0)
+        # The best score stays what it was: thresholds on scores keep their meaning.
+        return np.asarray((scores + weight * neighbour) / (1 + weight), np.float32)
 
     @staticmethod
     def _add_name_coverage(snapshot: _Snapshot, scores: _Floats, hit: dict[str, float]) -> None:
@@ -198,6 +320,8 @@ class _Snapshot:
         self.order: _Slots  # those of the documents, in their order
         self.touched: dict[str, _Posting]
         self.changes: int  # documents added or removed since `bulk` was made
+        self.servers: npt.NDArray[np.intp]  # the server of each slot as a number, 0 for none
+        self.server_numbers: dict[str, int]
         change = _Change.between(base, documents) if base else None
         if base and change and base.changes + change.size <= change.kept // 4:
             self._take_over(base, change)
@@ -205,6 +329,8 @@ class _Snapshot:
             self.bulk, self.lengths = _index(documents)
             self.order = np.arange(len(documents), dtype=np.int32)
             self.touched, self.changes = {}, 0
+            self.server_numbers = {"": 0}
+            self.servers = self._servers_of(documents)
         self.size = len(self.lengths)
         self.position = np.zeros(self.size, np.int32)
         self.position[self.order] = np.arange(len(documents))
@@ -217,6 +343,20 @@ class _Snapshot:
     def document(self, slot: int) -> ToolDocument:
         """Return the document that stands in a slot."""
         return self.documents[int(self.position[slot])]
+
+    @cached_property
+    def slots(self) -> dict[str, int]:
+        """The slot of each document by its name; made on first need, because only explanations ask."""
+        names = (document.name for document in self.documents)
+        return dict(zip(names, self.order.tolist(), strict=True))
+
+    @cached_property
+    def shared_servers(self) -> float:
+        """The share of tools that join another tool's server; 0 if all of them stand on one."""
+        tools = np.bincount(self.servers[self.order], minlength=1)
+        alone = int(tools[0]) + np.count_nonzero(tools[1:])
+        # One server for all tools tells none from another.
+        return 1 - alone / len(self.documents) if alone > 1 else 0.0
 
     def nearest(self, word: str) -> str | None:
         """Return the indexed word that is spelled most like one that is not indexed, if any is alike."""
@@ -253,6 +393,10 @@ class _Snapshot:
             known = self._names[slot] = words, sum(map(self.idf, words)) or 1.0
         return known
 
+    def _servers_of(self, documents: Sequence[ToolDocument]) -> npt.NDArray[np.intp]:
+        numbers = self.server_numbers
+        return np.array([numbers.setdefault(d.domain, len(numbers)) for d in documents], np.intp)
+
     def _take_over(self, base: _Snapshot, change: _Change) -> None:
         self.bulk, self.touched = base.bulk, dict(base.touched)
         self.changes = base.changes + change.size
@@ -263,6 +407,10 @@ class _Snapshot:
         after, lengths = _index(change.added)
         self.lengths[change.freed] = 0
         self.lengths[change.taken] = lengths
+        self.server_numbers = dict(base.server_numbers)
+        self.servers = np.concatenate([base.servers, np.zeros(grown, np.intp)])
+        self.servers[change.freed] = 0
+        self.servers[change.taken] = self._servers_of(change.added)
         for term in before.offsets.keys() | after.offsets.keys():
             old, new = before.posting(term), after.posting(term)
             # A changed tool takes the slot of what it was: the words it still has need no change.

@@ -45,6 +45,7 @@ class ModelTraits:
             Anthropic's "tool_addition" or "tool_reference" blocks, OpenAI's "additional_tools" item.
         caches: Whether the provider documents a prompt cache.
         checks_prefix: Whether the provider refuses a changed tools array once the model has thought.
+        input_limit: How many tokens a request may have; `None` if the profile does not say.
         thinks: Whether thinking is switched on, as far as settings say; a model that checks its prefix
             thinks unless it is switched off.
     """
@@ -55,6 +56,7 @@ class ModelTraits:
     caches: bool = False
     checks_prefix: bool = False
     thinks: bool = False
+    input_limit: int | None = None
 
     @property
     def full_name(self) -> str:
@@ -81,6 +83,7 @@ class ModelTraits:
             transport=_transport(model, name),
             caches=provider in _CACHING_PROVIDERS,
             checks_prefix=checks_prefix,
+            input_limit=(getattr(model, "profile", None) or {}).get("max_input_tokens") or None,
             thinks=_thinks(bound.get("thinking", getattr(model, "thinking", None)), checks_prefix),
         )
 

@@ -6,7 +6,7 @@ in registration order and gives back a `Selection`, which says of each name why 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Literal
@@ -58,6 +58,23 @@ class Reason:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """What keeps a tool from being shown although it ranks.
+
+    Attributes:
+        budget: Tokens that all shown tools may take together; `None` for no limit. What must stay stays,
+            even beyond it.
+        tokens: What a tool takes, by its name.
+        alike: For tools that say the same as others, the name that stands for all of them; such tools
+            are shown one at a time.
+    """
+
+    budget: int | None = None
+    tokens: Callable[[str], int] = lambda name: 0
+    alike: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Situation:
     """Everything that a selection depends on beside the ranking.
 
@@ -73,6 +90,7 @@ class Situation:
         previous: What of the shown matched in the turn before.
         room: How many tools may be added by rank; `None` means the policy's `top_k`.
         share: Tools that score less than this share of the best hit are not added.
+        limits: What else keeps a tool from being added.
     """
 
     names: Sequence[str] = ()
@@ -84,6 +102,7 @@ class Situation:
     previous: Sequence[str] = ()
     room: int | None = None
     share: float = 0.0
+    limits: Limits = Limits()
 
 
 @dataclass(frozen=True)
@@ -103,6 +122,8 @@ class Selection:
             prompt is cached; `None` if there was no call before.
         why: What changed it; empty if nothing did.
         revealed: What this call adds to the conversation without a change of the tools array.
+        cut: Tools that rank, but do not fit the token budget, best first.
+        alike: Tools that rank, but say the same as one that is shown: that one, for each.
         degraded: What failed and was worked around; empty if all went well.
         evicted: Pins that were dropped by this call because there were more than allowed.
     """
@@ -116,6 +137,8 @@ class Selection:
     changed: bool | None = None
     why: str = ""
     revealed: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()
+    alike: Mapping[str, str] = field(default_factory=dict)
     degraded: str = ""
     evicted: tuple[str, ...] = ()
 
@@ -129,6 +152,8 @@ class Selection:
             "changed": self.changed,
             "why": self.why,
             "revealed": list(self.revealed),
+            "cut": list(self.cut),
+            "alike": dict(self.alike),
             "degraded": self.degraded,
             "evicted": list(self.evicted),
         }
@@ -174,7 +199,8 @@ class SelectionPolicy:
         hits = [hit for hit in hits if hit.score >= floor and hit.name in present]
         # What has been shown stays, whatever brought it: the list must not shrink in between.
         shown = {name: Reason("turn") for name in situation.shown if name in present}
-        by_rank = self._by_rank(situation, hits, {**shown, **used, **kept})
+        admission = _Admission(situation.limits, [*shown, *used, *kept])
+        by_rank = self._by_rank(situation, hits, admission)
         reasons = {**shown, **used, **by_rank, **kept}
         if not reasons:
             reasons = by_rank = dict.fromkeys(situation.names[: max(1, self.top_k)], Reason("fill"))
@@ -185,11 +211,11 @@ class SelectionPolicy:
             matched=tuple(by_rank | dict.fromkeys(hit.name for hit in hits if hit.name in reasons)),
             hidden=len(situation.names) - len(names),
             near_misses=tuple(hit for hit in hits if hit.name not in reasons)[:NEAR_MISSES],
+            cut=tuple(admission.cut),
+            alike=admission.alike,
         )
 
-    def _by_rank(
-        self, situation: Situation, hits: Sequence[Hit], kept: Mapping[str, Reason]
-    ) -> dict[str, Reason]:
+    def _by_rank(self, situation: Situation, hits: Sequence[Hit], admission: _Admission) -> dict[str, Reason]:
         present = frozenset(situation.names)
         room = self.top_k if situation.room is None else situation.room
         if situation.matched is not None:
@@ -197,14 +223,47 @@ class SelectionPolicy:
         if hits:
             best = hits[0].score
             floor = situation.share * best if situation.share and best > 0 else float("-inf")
-            others = [
-                (rank, hit) for rank, hit in enumerate(hits, 1) if hit.name not in kept and hit.score >= floor
-            ]
-            return {hit.name: Reason("rank", rank, hit.score) for rank, hit in others[:room]}
+            ranked = {hit.name: Reason("rank", rank, hit.score) for rank, hit in enumerate(hits, 1)}
+            good = [hit.name for hit in hits if hit.score >= floor]
+            return {name: ranked[name] for name in admission.take(good, room)}
         if self.on_no_match == "fill":
-            others_by_registration = [name for name in situation.names if name not in kept]
-            return dict.fromkeys(others_by_registration[:room], Reason("fill"))
+            return dict.fromkeys(admission.take(situation.names, room), Reason("fill"))
         return {name: Reason("previous") for name in situation.previous if name in present}
+
+
+class _Admission:
+    """Takes tools in, in the order they come, beside those that are `kept` anyway."""
+
+    def __init__(self, limits: Limits, kept: Iterable[str]) -> None:
+        self.cut: list[str] = []
+        self.alike: dict[str, str] = {}
+        self._limits = limits
+        self._kept = dict.fromkeys(kept)
+        self._stands_for = {limits.alike.get(name, name): name for name in self._kept}
+
+    def take(self, names: Iterable[str], room: int) -> list[str]:
+        """Return up to `room` of the names, and note what was left out."""
+        taken: list[str] = []
+        left = self._limits.budget
+        if left is not None:
+            left -= sum(map(self._limits.tokens, self._kept))
+        for name in names:
+            if len(taken) >= room or len(self.cut) >= NEAR_MISSES:
+                break
+            group = self._limits.alike.get(name, name)
+            if name in self._kept:
+                continue
+            if group in self._stands_for:
+                self.alike[name] = self._stands_for[group]
+                continue
+            if left is not None:
+                if (tokens := self._limits.tokens(name)) > left:
+                    self.cut.append(name)
+                    continue
+                left -= tokens
+            self._stands_for[group] = name
+            taken.append(name)
+        return taken
 
 
 def _ordered(situation: Situation, shown: Mapping[str, Reason]) -> tuple[str, ...]:
@@ -216,7 +275,7 @@ def _ordered(situation: Situation, shown: Mapping[str, Reason]) -> tuple[str, ..
     """
     pins_last = [name for name in situation.pinned if shown.get(name) == Reason("pinned")]
     by_registration = [name for name in situation.names if name in shown and name not in pins_last]
-    by_registration.sort(key=lambda name: shown[name].kind != "deferred")
-    return tuple(
-        dict.fromkeys([*(name for name in situation.shown if name in shown), *by_registration, *pins_last])
+    names = dict.fromkeys(
+        [*(name for name in situation.shown if name in shown), *by_registration, *pins_last]
     )
+    return tuple(sorted(names, key=lambda name: shown[name].kind != "deferred"))

@@ -21,7 +21,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from langchain_tool_selection._search import SafeSearch
+from langchain_tool_selection._shared import Registered, Shared
 from langchain_tool_selection._state import ThreadRecord
 from langchain_tool_selection._text import one_line
 
@@ -45,25 +45,33 @@ _Name = Annotated[str, BeforeValidator(str), Field(description="A tool that was 
 _Arguments = Annotated[Any, Field(description="An object, by the tool's parameters.")]
 
 
-def make_call_tool(name: str, search: SafeSearch, search_tool: str) -> StructuredTool:
+def make_call_tool(name: str, shared: Shared, search_tool: str) -> StructuredTool:
     """Build the tool that stands for all others. It runs only if its call named none of them rightly.
 
     Args:
         name: What the model calls it.
-        search: Where the search tool searches.
+        shared: What it shares with the middleware.
         search_tool: The search tool's name.
     """
 
     def call_tool(runtime: ToolRuntime[Any, Any], name: _Name, arguments: _Arguments = None) -> ToolMessage:
-        registered = {tool.name: tool for tool in runtime.tools if tool.name not in (own, search_tool)}
-        catalog = search.catalog_of(ThreadRecord.from_state(runtime.state), registered.values())
-        known = registered.keys() if catalog is None else catalog.names
-        text = _complaint(name, _as_arguments(arguments), known, registered, search_tool)
+        return answer(runtime, shared.registered(runtime, (own, search_tool)), name, arguments)
+
+    async def acall_tool(
+        runtime: ToolRuntime[Any, Any], name: _Name, arguments: _Arguments = None
+    ) -> ToolMessage:
+        return answer(runtime, await shared.aregistered(runtime, (own, search_tool)), name, arguments)
+
+    def answer(runtime: Any, registered: Registered, name: str, arguments: Any) -> ToolMessage:
+        catalog = shared.catalog_of(ThreadRecord.from_state(runtime.state), registered)
+        known = registered.permitted.keys() if catalog is None else catalog.names
+        text = _complaint(name, _as_arguments(arguments), known, registered.permitted, search_tool)
         return ToolMessage(text, name=own, tool_call_id=runtime.tool_call_id, status="error")
 
     own = name
     return StructuredTool.from_function(
         func=call_tool,
+        coroutine=acall_tool,
         name=name,
         description=f"Call a tool that {search_tool} found and that is not in your list.",
     )
@@ -86,9 +94,10 @@ def wrap_calls(messages: Sequence[Any], hidden: Collection[str], call_tool: str)
     return [_wrapped(message, hidden, call_tool) for message in messages]
 
 
-def compact_parameters(tool: BaseTool) -> str:
-    """Return a tool's parameters for a model to read: its JSON schema, on one line."""
-    return json.dumps(_parameters(tool), ensure_ascii=False, separators=(",", ":"))
+def compact_parameters(definition: Mapping[str, Any]) -> str:
+    """Return the parameters of an OpenAI function dict for a model to read: a JSON schema on one line."""
+    parameters = definition["function"].get("parameters") or {}
+    return json.dumps(parameters, ensure_ascii=False, separators=(",", ":"))
 
 
 def _parameters(tool: BaseTool) -> Mapping[str, Any]:
@@ -190,4 +199,5 @@ def _complaint(
     mistake = _mistake(tool, arguments)
     if not mistake:
         return f"`{quoted}` was not called. Call it once more, with the same arguments."
-    return f"`{quoted}` was not called: {one_line(mistake, _ERROR)}. It takes: {compact_parameters(tool)}"
+    takes = compact_parameters(convert_to_openai_tool(tool))
+    return f"`{quoted}` was not called: {one_line(mistake, _ERROR)}. It takes: {takes}"

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from langchain_tool_selection._documents import ToolHints
+from langchain_tool_selection._documents import ToolDocument, ToolHints
 from langchain_tool_selection._index import Catalog, ToolIndex
 from langchain_tool_selection._lexical import LexicalRanker
 from langchain_tool_selection._ranking import Hit, Query
@@ -54,6 +54,10 @@ class SafeSearch:
     def sync(self, tools: Iterable[Any]) -> Catalog:
         """Return the catalogue of `tools`."""
         return self._index.sync(tools)
+
+    def document_of(self, tool: Any) -> ToolDocument:
+        """Return what is indexed of a tool."""
+        return self._index.document_of(tool)
 
     def catalog_of(self, record: ThreadRecord | None, registered: Iterable[Any]) -> Catalog | None:
         """Return what may be searched on behalf of a run: all that its last model call could have shown.

@@ -100,6 +100,18 @@ class EmbeddingRanker:
         return [Hit(document.name, cosine) for document, cosine in pairs if cosine >= self._min_cosine]
 
 
+_WEIGHT = 0.4
+"""Share of the second ranker unless the caller gives one. Gains with good and with small encoders alike."""
+
+_FULL_SIZE = 128
+"""Tools from which on the second ranker has that share; below, in proportion.
+
+A few dozen tools mostly share their subject, so that cosines lie close together. Standardising blows what is
+left up to the spread of the first ranker's scores, and what words tell apart gets lost. Under this size, it is
+recall@5 that gains, and recall@1 that pays (`benchmarks/README.md`).
+"""
+
+
 class HybridRanker:
     """Fuses two rankers by score: `weight` of the second, the rest of the first.
 
@@ -110,7 +122,8 @@ class HybridRanker:
     Args:
         first: Usually a `LexicalRanker`.
         second: Usually an `EmbeddingRanker` with `min_cosine=None`: it should score every tool.
-        weight: Share of the second ranker, 0 to 1. 0.4 gains with good and with small encoders alike
+        weight: Share of the second ranker, 0 to 1. `None` means 0.4 for 128 tools and more, and in
+            proportion less for fewer
             (`python -m benchmarks.ranking --rankers minilm_hybrid_hist,wordllama_hybrid_hist`).
         min_second: A tool that the first ranker does not find needs at least this score of the second
             to be a hit; `None` takes all. Keeps a request that means nothing from matching everything.
@@ -120,9 +133,9 @@ class HybridRanker:
     """
 
     def __init__(
-        self, first: Ranker, second: Ranker, *, weight: float = 0.4, min_second: float | None = 0.2
+        self, first: Ranker, second: Ranker, *, weight: float | None = None, min_second: float | None = 0.2
     ) -> None:
-        if not 0 <= weight <= 1:
+        if weight is not None and not 0 <= weight <= 1:
             msg = f"weight must be between 0 and 1, got {weight!r}"
             raise ValueError(msg)
         self._first, self._second, self._weight = first, second, weight
@@ -145,7 +158,10 @@ class HybridRanker:
         found, similar = dict(first), dict(second)
         names = [document.name for document in documents]
         of_first, of_second = _standardised(names, found), _standardised(names, similar)
-        scores = (1 - self._weight) * of_first + self._weight * of_second
+        weight = self._weight
+        if weight is None:
+            weight = _WEIGHT * min(1, len(names) / _FULL_SIZE)
+        scores = (1 - weight) * of_first + weight * of_second
         return [
             Hit(name, score)
             for name, score in zip(names, scores.tolist(), strict=True)

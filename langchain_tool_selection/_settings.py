@@ -32,6 +32,14 @@ def check_number(setting: str, value: Any) -> None:
         raise ValueError(msg)
 
 
+def check_budget(value: Any) -> None:
+    """Check `token_budget`: a number of tokens, a share, or `None`."""
+    check_number("token_budget", value)
+    if value is not None and (value <= 0 or (value > 1 and int(value) != value)):
+        msg = f"token_budget must be a share between 0 and 1 or a whole number of tokens, got {value!r}"
+        raise ValueError(msg)
+
+
 def check_choice(setting: str, value: Any, known: Sequence[str]) -> None:
     """Check that `value` is one of the `known` ones."""
     if value not in known:

@@ -118,6 +118,7 @@ class ThreadRecord:
         reveals: What was added to the conversation since, in order.
         added: How many tools were shown for later user messages than the first, unasked.
         start: The message that the conversation began with.
+        overview: What the search tool's description says of the domains; empty if it says nothing.
     """
 
     key: str = ""
@@ -129,6 +130,7 @@ class ThreadRecord:
     reveals: tuple[Reveal, ...] = ()
     added: int = 0
     start: str = ""
+    overview: str = ""
 
     @property
     def visible(self) -> tuple[str, ...]:
@@ -143,7 +145,9 @@ class ThreadRecord:
     @property
     def last_array(self) -> tuple[str, ...]:
         """The tools array of the last model call, in order."""
-        return self.shown if self.exposure in ("", "per_turn") else self.array
+        if self.exposure in ("", "per_turn"):
+            return self.shown
+        return self.visible if self.exposure == "grow" else self.array
 
     def to_state(self) -> dict[str, Any]:
         """Return the record as JSON values."""
@@ -158,6 +162,7 @@ class ThreadRecord:
             "reveals": [[reveal.anchor, *reveal.names] for reveal in self.reveals],
             "added": self.added,
             "start": self.start,
+            "overview": self.overview,
         }
 
     @classmethod
@@ -177,6 +182,7 @@ class ThreadRecord:
             reveals=_reveals_in(value.get("reveals")),
             added=added if isinstance(added, int) else 0,
             start=_text_in(value, "start"),
+            overview=_text_in(value, "overview"),
         )
 
 

@@ -79,6 +79,11 @@ _QUOTED_WEIGHT = 0.5
 _JOINED_WEIGHT = 0.7
 """Weight of two neighbouring words read as one."""
 
+_SENTENCE_END = re.compile(r"[.!?;]+(?:\s+|$)|\n+|[\u3002\uff01\uff1f\uff1b]+")
+
+_SENTENCE_TERMS = 2
+"""Content words that a sentence needs to count as one: "Thanks!" and "Is that okay?" ask for nothing."""
+
 _STEMMERS = {
     "LATIN": Stemmer.Stemmer("english"),
     "CYRILLIC": Stemmer.Stemmer("russian"),
@@ -154,6 +159,15 @@ def query_words(text: str) -> list[Word]:
             spoken.setdefault(term, Word(term, f"={joined}", _JOINED_WEIGHT, guess=True))
     found = list(spoken.values())
     return found if len(found) <= MAX_WORDS else found[: MAX_WORDS // 2] + found[-MAX_WORDS // 2 :]
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences and lines of a request that say something, without their ends.
+
+    What stands in quotation marks is never a sentence of its own: it is what to send, and no wish.
+    """
+    text = _QUOTED.sub(lambda quoted: _SENTENCE_END.sub(" ", quoted[0]), text)
+    return [part for part in _SENTENCE_END.split(text) if len(query_terms(part)) >= _SENTENCE_TERMS]
 
 
 def split(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from langchain.agents.middleware.types import (
@@ -18,22 +18,27 @@ from langchain.agents.middleware.types import (
     ExtendedModelResponse,
     ModelRequest,
     ModelResponse,
+    ToolCallRequest,
     TracePolicy,
     omit_payload,
 )
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.types import Command, Overwrite
-from langsmith.run_helpers import get_current_run_tree
 
+from langchain_tool_selection._access import Access, AccessRuntime, Allow, OnChange, check_allow
 from langchain_tool_selection._activation import Activation, Threshold, check_threshold
+from langchain_tool_selection._audit import Audit
+from langchain_tool_selection._definitions import Bound, Definitions
 from langchain_tool_selection._discovery import Discovery, make_discovery_tool
 from langchain_tool_selection._documents import ToolHints, digest
-from langchain_tool_selection._exposure import ADDITION_SHARE, Append, Grow, PerTurn, Proxy, Rendered
+from langchain_tool_selection._exposure import ADDITION_SHARE, Append, Grow, PerTurn, Proxy
 from langchain_tool_selection._index import Catalog
 from langchain_tool_selection._models import ExposureName, ModelTraits, automatic
+from langchain_tool_selection._plan import Plan, Step, tell
 from langchain_tool_selection._policy import (
     NEAR_MISSES,
+    Limits,
     OnNoMatch,
     Reason,
     Selection,
@@ -57,18 +62,25 @@ from langchain_tool_selection._request import (
     tools_by_name,
 )
 from langchain_tool_selection._reveal import has_thinking
+from langchain_tool_selection._schema import SchemaPruning
 from langchain_tool_selection._search import Found, SafeSearch, WarnOnce
-from langchain_tool_selection._settings import check_choice, check_count, check_function, check_number
+from langchain_tool_selection._settings import (
+    check_budget,
+    check_choice,
+    check_count,
+    check_function,
+    check_number,
+)
+from langchain_tool_selection._shared import Shared
 from langchain_tool_selection._state import (
     PINS,
     THREAD,
-    USAGE,
     ThreadRecord,
     ToolSelectionState,
     current_pins,
     state_value,
 )
-from langchain_tool_selection._usage import CacheUsage
+from langchain_tool_selection._tool_call import ToolCall
 from langchain_tool_selection.portable import check_names, check_top_k
 
 logger = logging.getLogger("langchain_tool_selection")
@@ -106,6 +118,23 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             conversation instead, where the model allows it (otherwise as `"grow"`). `"proxy"` sends
             what is always included, the search tool and `call_tool`. `"auto"` takes what suits the
             model of each call: see `docs/exposure.md`.
+        prune: What is left of each tool's schema when it is sent; `None` sends schemas whole. The tool
+            that runs is the original.
+        token_budget: What shown tools may take together: a number of tokens, or a share of the model's
+            input limit, above 0 and below 1, which counts where the model's profile knows that limit.
+            What must stay stays. `None` sets no limit.
+        domains: Gives the domains whose tools are in play, from state and runtime; `None` from it means
+            all. Tools of others are neither shown nor found, except those always included.
+        allow: Which tools a run may use: a function `(tool, AccessRuntime) -> bool`, sync or async, or a
+            mapping of roles (`role` or `roles` of the run's context) to tool names, `"tag:..."` and
+            `"domain:..."`, with `*` as a wildcard. What it refuses does not exist for the run: it is not
+            shown, found, named, or run. A rule that fails refuses. `None` allows all.
+        enforce: Whether a call of a tool that the model was not shown is refused. By default it runs.
+        fingerprints: What `ToolDocument.fingerprint` of known tools is, by name. A tool whose definition
+            has changed is not offered, unless `on_change` approves.
+        on_change: Called with such a tool and its new fingerprint; whether it may be used.
+        audit: Whether to log what was shown, found, called and refused, one JSON object a record, to the
+            logger `langchain_tool_selection.audit`; without arguments of calls.
         discovery: Settings of the search tool; `None` leaves it out, and what is hidden stays so.
 
     Raises:
@@ -134,6 +163,14 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         max_pins: int = 32,
         activate_above: Threshold = None,
         exposure: ExposureName | Literal["auto"] = "auto",
+        prune: SchemaPruning | None = None,
+        token_budget: float | None = 0.15,
+        domains: Callable[[Any, Any], Collection[str] | None] | None = None,
+        allow: Allow = None,
+        enforce: bool = False,
+        fingerprints: Mapping[str, str] | None = None,
+        on_change: OnChange | None = None,
+        audit: bool = False,
         discovery: Discovery | None = Discovery(),  # noqa: B008 - frozen
     ) -> None:
         super().__init__()
@@ -145,6 +182,13 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         check_choice("exposure", exposure, ("auto", *get_args(ExposureName)))
         check_number("min_score", min_score)
         check_function("query", query, "the model request")
+        check_function("domains", domains, "state and runtime")
+        check_function("on_change", on_change, "a tool and its fingerprint")
+        check_budget(token_budget)
+        check_allow(allow)
+        if prune is not None and not isinstance(prune, SchemaPruning):
+            msg = f"prune takes SchemaPruning(...) or None, got {prune!r}"
+            raise TypeError(msg)
         if discovery is not None and not isinstance(discovery, Discovery):
             msg = f"discovery takes Discovery(...) or None, got {discovery!r}"
             raise TypeError(msg)
@@ -160,15 +204,28 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         self._max_pins = max_pins
         self._query = query
         self._exposure = exposure
+        self._token_budget = token_budget
+        self._domains = domains
+        self._enforce = enforce
+        self._definitions = Definitions(prune)
         self._search = SafeSearch(ranker, hints)
+        self._access = Access(
+            allow,
+            document_of=self._search.document_of,
+            fingerprints=fingerprints,
+            on_change=on_change,
+            own=self._is_own,
+        )
+        self._audit = Audit(audit)
         self._discovery = discovery
         self._warn_once = WarnOnce()
         self._search_name = discovery.name if discovery else None
         self.tools: list[StructuredTool] = []
         if discovery is not None:
-            self.tools.append(make_discovery_tool(discovery, self._search, max_pins))
-        if discovery is not None and exposure == "proxy":
-            self.tools.append(make_call_tool(discovery.call_name, self._search, discovery.name))
+            shared = Shared(self._search, self._access, self._definitions, self._audit)
+            self.tools.append(make_discovery_tool(discovery, shared, max_pins))
+            if exposure == "proxy":
+                self.tools.append(make_call_tool(discovery.call_name, shared, discovery.name))
         self._own = frozenset(tool.name for tool in self.tools)
 
     # -- the model call ------------------------------------------------------------------------------
@@ -177,7 +234,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]:
         """Select the tools for this call, then make it."""
-        plan = self._plan(request)
+        plan = self._plan(request, self._access.permitted(request.tools, _access_runtime(request)))
         step = self._apply(plan, self._search.search(plan.catalog, plan.query, limit=plan.limit))
         return step.answer(handler(step.request))
 
@@ -187,24 +244,69 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]:
         """Select the tools for this call, then make it."""
-        plan = self._plan(request)
+        plan = self._plan(request, await self._access.apermitted(request.tools, _access_runtime(request)))
         step = self._apply(plan, await self._search.asearch(plan.catalog, plan.query, limit=plan.limit))
         return step.answer(await handler(step.request))
 
-    def _plan(self, request: ModelRequest[Any]) -> _Plan:
+    # -- the tool call -------------------------------------------------------------------------------
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
+    ) -> ToolMessage | Command[Any]:
+        """Run a tool, unless this run may not use it, or the model was not shown it and that is enforced."""
+        call = ToolCall(request, self._search_name)
+        permitted = request.tool is None or self._access.permits(request.tool, call.runtime)
+        if (refusal := self._refusal(call, permitted)) is not None:
+            return refusal
+        return self._ran(call, handler(request))
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        """As `wrap_tool_call`, awaiting rule and tool."""
+        call = ToolCall(request, self._search_name)
+        permitted = request.tool is None or await self._access.apermits(request.tool, call.runtime)
+        if (refusal := self._refusal(call, permitted)) is not None:
+            return refusal
+        return self._ran(call, await handler(request))
+
+    def _refusal(self, call: ToolCall, permitted: bool) -> ToolMessage | None:
+        if not permitted:
+            self._audit.record("refused", call.request.runtime, tool=call.name, call=call.id, why="access")
+            return call.unknown()
+        own = call.request.tool is None or self._is_own(call.request.tool)
+        if not self._enforce or own or call.was_shown():
+            return None
+        self._audit.record("refused", call.request.runtime, tool=call.name, call=call.id, why="not shown")
+        return call.not_shown()
+
+    def _ran(self, call: ToolCall, result: ToolMessage | Command[Any]) -> ToolMessage | Command[Any]:
+        if call.is_unknown(result):
+            # LangGraph's own answer lists all registered tools, those that are hidden or refused too.
+            return call.unknown()
+        self._audit.record("called", call.request.runtime, tool=call.name, call=call.id)
+        return result
+
+    # -- the three steps -----------------------------------------------------------------------------
+
+    def _plan(self, request: ModelRequest[Any], permitted: Sequence[Any]) -> Plan:
         traits = ModelTraits.of(request.model, request.model_settings)
         exposure = self._exposure_for(traits, request)
-        tools = self._tools_of(request)
+        tools = self._tools_of(permitted)
         record = ThreadRecord.from_state(request.state)
         kept = self._never_hidden(tools)
+        tools = self._in_play(request, tools, kept)
         candidates = len(tools) - len(kept)
 
         def sync() -> Catalog:
             return self._search.sync(tool for tool in tools.values() if self._is_searchable(tool))
 
         if exposure is None or self._activation.is_small(candidates, sync, exposure.name, traits.full_name):
-            return _Plan(request, tools, record, exposure or PerTurn())
+            return Plan(request, tools, record, exposure or PerTurn())
         self._warn_about_missing(tools)
+        self._warn_about_keep(tools)
         kept = {**self._forced(request, tools), **kept}
         catalog = sync()
         self._activation.compare(catalog, exposure.name, traits.full_name)
@@ -212,7 +314,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         own_query = self._own_query(request)
         key = _key(turns, own_query)
         pins, evicted = current_pins(request.state, record, tools, self._max_pins)
-        plan = _Plan(
+        plan = Plan(
             request,
             tools,
             record,
@@ -220,33 +322,40 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             catalog=catalog,
             turns=turns,
             key=key or (record.key if record else ""),
+            # A turn is ranked once. Its later calls show the same and search for nothing.
+            ranked=record is not None and record.was_ranked and (record.key == key or not key),
             pins=pins,
             evicted=evicted,
             start=message_mark(request.messages[0]) if request.messages else "",
+            limits=self._limits(tools, catalog, traits),
         )
-        situation = Situation(tuple(tools), kept, previous=record.matched if record else ())
-        if not exposure.ranks:
-            return replace(
-                plan, situation=replace(situation, shown=record.array if record else (), matched=())
-            )
-        situation = replace(situation, pinned=pins, used=self._used(turns))
-        # A turn is ranked once. Its later calls show the same and search for nothing.
-        ranked = record is not None and record.was_ranked and (record.key == key or not key)
-        if record is not None and ranked:
-            situation = replace(situation, matched=record.matched, shown=record.shown)
-        if record is not None and record.array and exposure.keeps and not plan.starts_anew(ranked):
-            room = 0 if ranked else exposure.room(record)
-            situation = replace(situation, shown=record.visible, room=room, share=ADDITION_SHARE)
+        situation = self._situation(plan, kept)
+        if plan.ranked or not exposure.ranks:
+            return replace(plan, situation=situation)
         counted = (kept, pins, situation.used, situation.shown)
         return replace(
             plan,
             situation=situation,
-            query=Query() if ranked else _query(request, turns, own_query),
+            query=_query(request, turns, own_query),
             limit=self._policy.top_k + sum(map(len, counted)) + NEAR_MISSES,
         )
 
-    def _apply(self, plan: _Plan, found: Found) -> _Step:
-        situation, hits, exposure = plan.situation, found.hits or (), plan.exposure
+    def _situation(self, plan: Plan, kept: Mapping[str, Reason]) -> Situation:
+        record, exposure = plan.record or ThreadRecord(), plan.exposure
+        situation = Situation(tuple(plan.tools), kept, previous=record.matched, limits=plan.limits)
+        self._warn_about_budget(situation)
+        if not exposure.ranks:
+            return replace(situation, shown=record.array, matched=())
+        situation = replace(situation, pinned=plan.pins, used=self._used(plan.turns))
+        if plan.ranked:
+            situation = replace(situation, matched=record.matched, shown=record.shown)
+        if record.array and exposure.keeps and not plan.starts_anew:
+            room = 0 if plan.ranked else exposure.room(record)
+            situation = replace(situation, shown=record.visible, room=room, share=ADDITION_SHARE)
+        return situation
+
+    def _apply(self, plan: Plan, found: Found) -> Step:
+        situation, hits, exposure = plan.situation, found.hits or [], plan.exposure
         if situation is None or plan.catalog is None:
             return self._pass_through(plan)
         if found.hits is None and situation.matched is None and not situation.previous:
@@ -257,7 +366,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             if not is_topic_shift(plan.turns, best, situation.shown):
                 situation = replace(situation, room=0)
         selection = self._policy.select(situation, hits)
-        rendered = exposure.render(plan.request, selection, plan.tools, plan.record or ThreadRecord())
+        rendered = exposure.render(plan.request, selection, self._bound(plan), plan.record or ThreadRecord())
         why = plan.why_changed(selection, rendered)
         selection = replace(
             selection,
@@ -269,20 +378,34 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             evicted=plan.evicted,
         )
         record = plan.record_of(situation, selection, rendered)
+        if self._discovery is not None and self._discovery.overview:
+            record = replace(record, overview=plan.overview)
         update: dict[str, Any] = {} if record == plan.record else {THREAD: record.to_state()}
         if list(plan.pins) != (state_value(plan.request.state, PINS) or []):
             update[PINS] = Overwrite(list(plan.pins))
         self._report(plan.request, selection)
-        return _Step(rendered.request, update, plan)
+        return Step(rendered.request, update, plan)
 
-    def _pass_through(self, plan: _Plan) -> _Step:
+    def _bound(self, plan: Plan) -> Mapping[str, Any]:
+        """Return the tools as they are to be bound."""
+        described = {}
+        if self._discovery is not None and self._discovery.overview:
+            described[self._discovery.name] = f"{self._discovery.description} {plan.overview}".strip()
+        if not described and not self._definitions.are_pruned:
+            return plan.tools
+        return Bound(plan.tools, self._definitions, described)
+
+    def _pass_through(self, plan: Plan) -> Step:
         """Send what would be sent without this middleware: its search tool has nothing to find."""
         tools = [tool for tool in plan.tools.values() if not self._is_own(tool)]
-        same = len(tools) == len(plan.request.tools)
+        if self._definitions.are_pruned:
+            tools = [self._definitions.bound(tool) for tool in tools]
+        same = len(tools) == len(plan.request.tools) and not self._definitions.are_pruned
         request = plan.request if same else plan.request.override(tools=tools)
         # The record of an earlier call says that something is hidden, and that is over.
         hid = plan.record is not None and plan.record.catalog
-        return _Step(request, {THREAD: ThreadRecord().to_state()} if hid else {}, plan)
+        update = {THREAD: replace(plan.record, catalog="").to_state()} if plan.record and hid else {}
+        return Step(request, update, plan)
 
     # -- planning: how to show, what is there, what must stay, what to search for ------------------------
 
@@ -320,12 +443,54 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             )
         return PerTurn() if name == "per_turn" else Grow()
 
-    def _tools_of(self, request: ModelRequest[Any]) -> dict[str, Any]:
+    def _in_play(
+        self, request: ModelRequest[Any], tools: dict[str, Any], kept: Mapping[str, Reason]
+    ) -> dict[str, Any]:
+        """Return the tools of the domains that `domains=` gives, and those that are kept anyway."""
+        if self._domains is None:
+            return tools
+        try:
+            domains = self._domains(request.state, request.runtime)
+            wanted = None if domains is None else check_names("what domains= returns", domains)
+        except Exception as error:
+            self._warn_once(
+                f"domains {type(error).__name__}", "domains= failed, all domains are in play: %r", error
+            )
+            return tools
+        if wanted is None:
+            return tools
+        return {
+            name: tool
+            for name, tool in tools.items()
+            if name in kept or self._search.document_of(tool).domain in wanted
+        }
+
+    def _limits(self, tools: Mapping[str, Any], catalog: Catalog, traits: ModelTraits) -> Limits:
+        budget = self._token_budget
+        if budget is not None and budget < 1:
+            budget = budget * traits.input_limit if traits.input_limit else None
+        return Limits(
+            budget=None if budget is None else int(budget),
+            tokens=lambda name: self._definitions.tokens(tools[name], traits.full_name),
+            alike=catalog.alike,
+        )
+
+    def _warn_about_budget(self, situation: Situation) -> None:
+        limits = situation.limits
+        if limits.budget is not None and (needed := sum(map(limits.tokens, situation.kept))) > limits.budget:
+            self._warn_once(
+                "budget",
+                "what is always included takes %d tokens, more than the token_budget of %d; it stays",
+                needed,
+                limits.budget,
+            )
+
+    def _tools_of(self, permitted: Sequence[Any]) -> dict[str, Any]:
         def on_duplicate(name: str, tool: Any) -> None:
             self._check_own_name(name, tool)
             self._warn_once(f"duplicate {name}", "two tools are named %r; only the first is sent", name)
 
-        tools = tools_by_name(request.tools, on_duplicate)
+        tools = tools_by_name(permitted, on_duplicate)
         for name in self._own & tools.keys():
             self._check_own_name(name, tools[name])
         return tools
@@ -402,6 +567,12 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
                 ", ".join([*tools][:20]),
             )
 
+    def _warn_about_keep(self, tools: Mapping[str, Any]) -> None:
+        for name in self._definitions.unknown_in_keep(tools.values()):
+            self._warn_once(
+                f"keep {name}", "SchemaPruning.keep names %r, which no tool of this request has", name
+            )
+
     # -- reporting -----------------------------------------------------------------------------------
 
     def _report(self, request: ModelRequest[Any], selection: Selection) -> None:
@@ -409,105 +580,12 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             logger.info("pin of %r dropped: more than max_pins=%d", name, self._max_pins)
         if selection.why and selection.exposure != "per_turn":
             logger.info("the tools array has changed, which no cache survives: %s", selection.why)
-        _tell(request, "tool_selection", selection.to_dict())
+        self._audit.record("shown", request.runtime, tools=list(selection.names), exposure=selection.exposure)
+        tell(request, "tool_selection", selection.to_dict())
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """What is known before the search. Without a situation there is nothing to hide."""
-
-    request: ModelRequest[Any]
-    tools: Mapping[str, Any]
-    record: ThreadRecord | None
-    exposure: PerTurn
-    situation: Situation | None = None
-    catalog: Catalog | None = None
-    turns: Sequence[Turn] = ()
-    key: str = ""
-    query: Query = field(default_factory=Query)
-    limit: int | None = None
-    pins: Sequence[str] = ()
-    evicted: tuple[str, ...] = ()
-    start: str = ""
-
-    def starts_anew(self, ranked: bool) -> bool:
-        """Whether the thread's selection is due again: at a user message behind a compaction.
-
-        The conversation is cold then anyhow, so that a new tools array costs nothing more.
-        """
-        before = self.record.start if self.record else ""
-        return self.exposure.is_dear and not ranked and before not in ("", self.start)
-
-    def why_changed(self, selection: Selection, rendered: Rendered) -> str | None:
-        """Return what changed the tools array; empty if nothing did, `None` if there was none before."""
-        record = self.record
-        if record is None or not record.exposure:
-            return None
-        before, now = record.last_array, rendered.array
-        if record.exposure != self.exposure.name:
-            return f"another model: exposure {record.exposure!r} before, {self.exposure.name!r} now"
-        if before == now:
-            return ""
-        if not self.exposure.keeps and record.key != self.key:
-            return "a new user message"
-        if gone := [name for name in before if name not in now]:
-            missing = [name for name in gone if name not in self.tools]
-            return f"no longer there: {', '.join(missing)}" if missing else "the conversation was compacted"
-        added = [f"{name} ({selection.reasons[name].kind})" for name in now if name not in before]
-        return f"added {', '.join(added)}" if added else "another order"
-
-    def record_of(self, situation: Situation, selection: Selection, rendered: Rendered) -> ThreadRecord:
-        """Return what later calls of the thread need to know."""
-        before = self.record or ThreadRecord()
-        record = ThreadRecord(
-            key=self.key,
-            matched=selection.matched,
-            shown=selection.names,
-            catalog=self.catalog.fingerprint if self.catalog else "",
-            exposure=self.exposure.name,
-            array=before.array,
-            reveals=before.reveals,
-            added=before.added,
-            start=self.start,
-        )
-        if not self.exposure.keeps:
-            return record  # A detour by another model changes nothing about what the thread keeps.
-        unasked = sum(reason.kind == "rank" for reason in selection.reasons.values())
-        added = 0 if situation.room is None else before.added + unasked
-        return replace(record, array=rendered.array, reveals=rendered.reveals, added=added)
-
-
-@dataclass(frozen=True)
-class _Step:
-    """The request to send, and what to write to the state once it was answered."""
-
-    request: ModelRequest[Any]
-    update: Mapping[str, Any]
-    plan: _Plan
-
-    def answer(
-        self, response: ModelResponse[Any] | AIMessage
-    ) -> ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]:
-        response = self.plan.exposure.receive(response, self.plan.tools)
-        usage = CacheUsage.of([response] if isinstance(response, AIMessage) else response.result)
-        update = dict(self.update)
-        if usage.calls:
-            update[USAGE] = usage.to_state()
-            _tell(self.request, "tool_selection_usage", usage.to_state())
-        if not update:
-            return response
-        if isinstance(response, AIMessage):
-            response = ModelResponse(result=[response])
-        return ExtendedModelResponse(response, Command(update=update))
-
-
-def _tell(request: ModelRequest[Any], kind: str, facts: Mapping[str, Any]) -> None:
-    """Report to whoever listens: the log, a stream of custom events, the trace."""
-    logger.debug("%s: %s", kind, facts)
-    if request.runtime is not None and request.runtime.stream_writer is not None:
-        request.runtime.stream_writer({"type": kind, **facts})
-    if (run := get_current_run_tree()) is not None:
-        run.add_metadata({kind: facts})
+def _access_runtime(request: ModelRequest[Any]) -> AccessRuntime:
+    return AccessRuntime.of(request.runtime, request.state)
 
 
 def _key(turns: Sequence[Turn], own_query: Query | None) -> str:

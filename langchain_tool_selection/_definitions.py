@@ -1,0 +1,109 @@
+"""What is sent of a tool, and what that costs: its definition, whole or pruned."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from langchain_tool_selection._documents import content_key
+from langchain_tool_selection._schema import SchemaPruning, prune_tool
+from langchain_tool_selection._tokens import count_tokens
+
+logger = logging.getLogger("langchain_tool_selection")
+
+_REMEMBERED = 20_000
+"""Definitions that are kept. With each its tool's schema stays alive; the oldest go first."""
+
+
+class Definitions:
+    """Makes and remembers the definitions of tools. Shared by all threads: it holds a cache only.
+
+    Args:
+        prune: What is left of each schema; `None` leaves them whole.
+    """
+
+    def __init__(self, prune: SchemaPruning | None = None) -> None:
+        self._prune = prune
+        self._checked = False
+        self._known: OrderedDict[tuple[Any, ...], tuple[Any, dict[str, Any]]] = OrderedDict()
+
+    @property
+    def are_pruned(self) -> bool:
+        """Whether anything is left out."""
+        return self._prune is not None
+
+    def of(self, tool: Any) -> dict[str, Any]:
+        """Return a tool as an OpenAI function dict, pruned; a provider's own dict as it is."""
+        if not isinstance(tool, BaseTool):
+            return dict(tool)
+        key = content_key(tool)
+        known = self._known.get(key)
+        if known is None:
+            definition: dict[str, Any] = convert_to_openai_tool(tool)
+            if self._prune is not None:
+                try:
+                    definition = prune_tool(definition, self._prune)
+                except RecursionError:
+                    logger.warning("the schema of %r is nested too deeply to be pruned", tool.name)
+            known = self._known[key] = (tool.args_schema, definition)
+            if len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return known[1]
+
+    def bound(self, tool: Any) -> Any:
+        """Return what to bind for a tool: itself, or a copy whose schema is pruned.
+
+        The copy is for the model alone. The tool that runs is the registered one, which takes all that it
+        always took.
+        """
+        if self._prune is None or not isinstance(tool, BaseTool):
+            return tool
+        function = self.of(tool)["function"]
+        shown = {"args_schema": function["parameters"], "description": function.get("description", "")}
+        return tool.model_copy(update=shown)
+
+    def unknown_in_keep(self, tools: Iterable[Any]) -> list[str]:
+        """Return what `SchemaPruning.keep` names and none of the tools has. Looked for once."""
+        if self._prune is None or not self._prune.keep or self._checked:
+            return []
+        self._checked = True
+        whole = [convert_to_openai_tool(tool)["function"] for tool in tools if isinstance(tool, BaseTool)]
+        return self._prune.unknown(whole)
+
+    def tokens(self, tool: Any, model: str = "") -> int:
+        """Return what a tool costs in a request, by the model's tokenizer if there is one here."""
+        return count_tokens([self.of(tool)], model).tokens
+
+
+class Bound(Mapping[str, Any]):
+    """A request's tools by name, each as it is to be bound. Made when asked for: most tools are hidden.
+
+    Args:
+        tools: The tools.
+        definitions: Prunes them.
+        described: Other descriptions than their own, by name.
+    """
+
+    def __init__(
+        self, tools: Mapping[str, Any], definitions: Definitions, described: Mapping[str, str]
+    ) -> None:
+        self._tools = tools
+        self._definitions = definitions
+        self._described = described
+
+    def __getitem__(self, name: str) -> Any:
+        tool = self._tools[name]
+        if name in self._described:
+            return tool.model_copy(update={"description": self._described[name]})
+        return self._definitions.bound(tool)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)

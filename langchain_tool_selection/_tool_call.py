@@ -1,0 +1,58 @@
+"""A tool call on its way to the tool: whether the model was shown it, and what to answer if it stops here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain.agents.middleware.types import ToolCallRequest
+from langchain_core.messages import ToolMessage
+from langgraph.types import Command
+
+from langchain_tool_selection._access import AccessRuntime
+from langchain_tool_selection._state import PINS, ThreadRecord, pins_in, state_value
+from langchain_tool_selection._text import one_line
+
+_LISTED = 40
+"""How many of its tools a model is reminded of when it calls another."""
+
+
+class ToolCall:
+    """One call of one tool."""
+
+    def __init__(self, request: ToolCallRequest, search_tool: str | None) -> None:
+        self.request = request
+        self.name: str = request.tool_call["name"]
+        self.id: str | None = request.tool_call["id"]
+        self.runtime = AccessRuntime.of(request.runtime, request.state)
+        self._search_tool = search_tool
+        self._record = ThreadRecord.from_state(request.state)
+
+    def was_shown(self) -> bool:
+        """Whether the last model call was shown the tool: always so if it was shown all there are."""
+        if self._record is None or not self._record.catalog or self.name in self._record.shown:
+            return True
+        # Behind a proxy a tool is shown by finding it.
+        return self._record.exposure == "proxy" and self.name in pins_in(
+            state_value(self.request.state, PINS)
+        )
+
+    def is_unknown(self, result: ToolMessage | Command[Any]) -> bool:
+        """Whether this is LangGraph's answer to a call of a tool that is not registered."""
+        opening = f"Error: {self.name} is not a valid tool, try one of ["
+        return isinstance(result, ToolMessage) and str(result.content).startswith(opening)
+
+    def unknown(self) -> ToolMessage:
+        """Answer as if there was no such tool: the same whether there is none or it is refused."""
+        return self._answer(f"There is no tool named `{one_line(self.name, 80)}`.")
+
+    def not_shown(self) -> ToolMessage:
+        """Answer that the tool has to be found first."""
+        return self._answer(f"`{one_line(self.name, 80)}` is not in your list, so it was not called.")
+
+    def _answer(self, text: str) -> ToolMessage:
+        shown = self._record.shown if self._record and self._record.catalog else ()
+        if shown:
+            text += f" Your tools: {', '.join(shown[:_LISTED])}."
+        if shown and self._search_tool:
+            text += f" Find others with {self._search_tool}."
+        return ToolMessage(text, name=self.name, tool_call_id=self.id or "", status="error")
