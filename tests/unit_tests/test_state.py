@@ -96,7 +96,9 @@ def test_what_from_state_reads_is_not_changed_by_it():
     assert state == before
 
 
-@pytest.mark.parametrize("state", [None, {}, 5, {THREAD: None}, {THREAD: {}}, {THREAD: "x"}, {THREAD: []}], ids=repr)
+@pytest.mark.parametrize(
+    "state", [None, {}, 5, {THREAD: None}, {THREAD: {}}, {THREAD: "x"}, {THREAD: []}], ids=repr
+)
 def test_a_state_without_a_record_gives_none(state):
     assert ThreadRecord.from_state(state) is None
 
