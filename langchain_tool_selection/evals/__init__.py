@@ -1,1 +1,47 @@
-"""Measuring tool selection on catalogues and requests of one's own. Needs no agent."""
+"""Measuring tool selection on catalogues and requests of one's own. Needs no agent.
+
+`evaluate` says how well labelled requests find their tools, `lint` what is wrong with a catalogue, `explain`
+why a tool ranks where it does. Names are imported when they are first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from langchain_tool_selection.evals._explain import Explanation, explain
+    from langchain_tool_selection.evals._files import FileError
+    from langchain_tool_selection.evals._lint import Finding, lint
+    from langchain_tool_selection.evals.cases import Case, hints_from, load_cases, save_cases
+    from langchain_tool_selection.evals.catalogs import ToolSet, load_catalog, read_tools
+    from langchain_tool_selection.evals.generate import generate_cases
+    from langchain_tool_selection.evals.report import render_html, save_html, save_plots
+    from langchain_tool_selection.evals.run import Comparison, Report, evaluate
+
+_HOME = {
+    "_files": ("FileError",),
+    "cases": ("Case", "hints_from", "load_cases", "save_cases"),
+    "catalogs": ("ToolSet", "load_catalog", "read_tools"),
+    "_explain": ("Explanation", "explain"),
+    "generate": ("generate_cases",),
+    "_lint": ("Finding", "lint"),
+    "report": ("render_html", "save_html", "save_plots"),
+    "run": ("Comparison", "Report", "evaluate"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "Case", "Comparison", "Explanation", "FileError", "Finding", "Report", "ToolSet", "evaluate", "explain",
+    "generate_cases", "hints_from", "lint", "load_cases", "load_catalog", "read_tools", "render_html",
+    "save_cases", "save_html", "save_plots",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

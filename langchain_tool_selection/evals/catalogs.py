@@ -2,21 +2,61 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import import_module
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from langchain_tool_selection._documents import document_of
+from langchain_tool_selection._documents import ToolDocument, document_of
+from langchain_tool_selection.evals._files import (
+    FileError,
+    kind_of,
+    load_module,
+    names_attribute,
+    numbered_lines,
+    parse_json,
+    parse_lines,
+    read_text,
+    shortened,
+)
 
-_ATTRIBUTE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+CatalogError = FileError
+"""A catalogue cannot be read. The message, one line, says where, why, and what to do."""
+
+_SERVER_SECONDS = 60
+"""How long an MCP server may take to start and list its tools; some fetch their package first."""
 
 
-class CatalogError(ValueError):
-    """A catalogue cannot be read. The message, one line, says where, why, and what to do."""
+@dataclass(frozen=True, eq=False)
+class ToolSet:
+    """Tools as they are searched and as they are sent, in their order; of two with one name the first.
+
+    Attributes:
+        documents: What is indexed of each.
+        definitions: `name`, `description`, `parameters` (a JSON schema), and `domain` where known, of each.
+        repeated: For each later tool of a name that was there before: where it stands, and the name.
+    """
+
+    documents: tuple[ToolDocument, ...]
+    definitions: tuple[dict[str, Any], ...]
+    repeated: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def characters(self) -> dict[str, int]:
+        """How many characters each tool takes in a request, as an OpenAI tool in JSON."""
+        return {tool["name"]: len(json.dumps(_as_sent(tool))) for tool in self.definitions}
+
+    def tokens(self, names: Iterable[str] | None = None) -> int:
+        """About how many tokens the named tools, or all, take: four characters each, as LangChain counts.
+
+        Raises:
+            KeyError: there is no such tool.
+        """
+        wanted = self.characters if names is None else names
+        return -(-sum(self.characters[name] for name in wanted) // 4)
 
 
 def load_catalog(source: str) -> list[dict[str, Any]]:
@@ -28,46 +68,66 @@ def load_catalog(source: str) -> list[dict[str, Any]]:
             such an array as `tools` (what MCP's `tools/list` returns, its JSON-RPC envelope or not), or
             one tool a line. A tool is an object with `name`, `description`, a JSON schema as
             `parameters`, `input_schema` or `inputSchema`, and perhaps its `domain`; or the same as
-            `function` of an object, as OpenAI has it.
+            `function` of an object, as OpenAI has it. Or a file is an MCP configuration, an object with
+            `mcpServers`: its servers are started or connected to, and asked for their tools.
 
     Returns:
-        `name`, `description` (empty if it has none), `parameters` (a JSON schema), and `domain` where known.
+        `name`, `description` (empty if it has none), `parameters` (a JSON schema), and `domain` where known:
+        that of an MCP configuration's tool is its server.
 
     Raises:
         CatalogError: there is no such file or list, or something in it is no tool.
     """
-    if _ATTRIBUTE.fullmatch(source) and not Path(source).exists():
-        located = _from_module(source)
+    return list(read_tools(source).definitions)
+
+
+def read_tools(tools: str | Path | Iterable[Any], *, unique: bool | None = None) -> ToolSet:
+    """Return tools as they are searched and as they are sent.
+
+    Args:
+        tools: A source as `load_catalog` takes it, or LangChain tools, functions, tool dicts of any provider,
+            MCP tools or `ToolDocument`s. What a LangChain tool carries for search only (`examples`, `tags`)
+            is in its document.
+        unique: Whether two tools of one name are an error; by default in a file, and not in a list.
+
+    Raises:
+        CatalogError: something is no tool, or there is none at all; or a source cannot be read.
+    """
+    if isinstance(tools, str | Path):
+        source, unique = str(tools), unique is not False
+        in_file = not names_attribute(source)
+        located = _from_text(source, _text(source)) if in_file else _from_module(source)
     else:
-        located = _from_text(source, _read(source))
-    tools: dict[str, dict[str, Any]] = {}
+        source, in_file = "tools", False
+        located = ((f"tool {number}", tool) for number, tool in enumerate(tools, 1))
+    documents: dict[str, ToolDocument] = {}
+    definitions, repeated = [], []
     for where, item in located:
-        tool = _tool(where, item)
-        if tool["name"] in tools:
-            msg = f"{where}: there is another tool named {tool['name']!r} before it; rename one of them"
-            raise CatalogError(msg)
-        tools[tool["name"]] = tool
-    if not tools:
+        definition, document = _read(where, item, in_file)
+        name = definition["name"]
+        if name not in documents:
+            documents[name] = document
+            definitions.append(definition)
+            continue
+        if unique:
+            msg = f"{where}: there is another tool named {name!r} before it; rename one of them"
+            raise FileError(msg)
+        repeated.append((where, name))
+    if not documents:
         msg = f"{source}: there are no tools in it"
-        raise CatalogError(msg)
-    return list(tools.values())
+        raise FileError(msg)
+    return ToolSet(tuple(documents.values()), tuple(definitions), tuple(repeated))
 
 
 # -- where the entries are -----------------------------------------------------------------------------
 
 
-def _from_module(source: str) -> Iterator[tuple[str, Any]]:
-    from langchain_core.utils.function_calling import convert_to_openai_function  # noqa: PLC0415  # slow
+def _text(source: str) -> str:
+    return read_text(source, instead="; give one, or a list of LangChain tools as module:attribute")
 
-    module_name, _, attribute = source.partition(":")
-    folder = str(Path.cwd())
-    if folder not in sys.path:  # as `python -m` has it; an installed command does not
-        sys.path.insert(0, folder)
-    try:
-        module = import_module(module_name)
-    except (Exception, SystemExit) as error:
-        msg = f"{source}: importing {module_name!r} failed with {_short(error)}"
-        raise CatalogError(msg) from error
+
+def _from_module(source: str) -> Iterator[tuple[str, Any]]:
+    module, attribute = load_module(source)
     tools = getattr(module, attribute, None)
     if not isinstance(tools, list | tuple):
         lists = [name for name in dir(module) if isinstance(getattr(module, name), list | tuple)]
@@ -77,54 +137,24 @@ def _from_module(source: str) -> Iterator[tuple[str, Any]]:
             if hasattr(module, attribute)
             else f"{source}: the module has no {attribute!r}"
         )
-        raise CatalogError(f"{msg}; its lists are: {', '.join(public) or 'none'}")
+        raise FileError(f"{msg}; its lists are: {', '.join(public) or 'none'}")
     for number, tool in enumerate(tools, 1):
-        where = f"{source}, tool {number}"
-        if isinstance(tool, Mapping):
-            yield where, tool
-            continue
-        try:
-            function = convert_to_openai_function(tool)
-            domain = document_of(tool).domain if hasattr(tool, "name") else ""
-        except Exception as error:
-            msg = f"{where}: {type(tool).__name__} is no tool to LangChain: {_short(error)}"
-            raise CatalogError(msg) from error
-        yield where, {**function, "domain": domain}
-
-
-def _read(source: str) -> str:
-    try:
-        data = Path(source).read_bytes()
-    except FileNotFoundError as error:
-        msg = f"{source}: no such file; give one, or a list of LangChain tools as module:attribute"
-        raise CatalogError(msg) from error
-    except (OSError, ValueError) as error:
-        msg = f"{source}: cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise CatalogError(msg) from error
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        msg = f"{source}, line {line}: byte 0x{data[error.start]:02x} is no UTF-8; save the file as UTF-8"
-        raise CatalogError(msg) from error
-    if not text.strip():
-        msg = f"{source}: the file is empty"
-        raise CatalogError(msg)
-    return text
+        yield f"{source}, tool {number}", tool
 
 
 def _from_text(source: str, text: str) -> Iterator[tuple[str, Any]]:
-    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    lines = numbered_lines(text)
     if len(lines) > 1 and (source.endswith((".jsonl", ".ndjson")) or _is_object(lines[0][1])):
-        for number, line in lines:
-            yield f"{source}, line {number}", _parse(source, line, number)
+        yield from parse_lines(source, text)
         return
-    whole = _parse(source, text, 1)
-    if isinstance(whole, dict) and ("name" in whole or "function" in whole):
+    whole = parse_json(source, text)
+    if isinstance(whole, dict) and isinstance(whole.get("mcpServers"), dict):
+        yield from _from_servers(source, whole["mcpServers"])
+    elif isinstance(whole, dict) and ("name" in whole or "function" in whole):
         yield f"{source}, line {lines[0][0]}", whole
-        return
-    for number, item in enumerate(_array(source, whole), 1):
-        yield f"{source}, tool {number}", item
+    else:
+        for number, item in enumerate(_array(source, whole), 1):
+            yield f"{source}, tool {number}", item
 
 
 def _is_object(line: str) -> bool:
@@ -134,26 +164,13 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def _parse(source: str, text: str, first_line: int) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        line = first_line + error.lineno - 1
-        cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated string")
-        why = "the JSON ends too early" if cut else f"no JSON: {error.msg}"
-        msg = f"{source}, line {line}, column {error.colno}: {why}; write the file anew or repair it"
-    except (ValueError, RecursionError) as error:  # a number too long, or brackets too deep
-        msg = f"{source}, line {first_line}: the JSON cannot be read: {_short(error)}"
-    raise CatalogError(msg)
-
-
 def _array(source: str, whole: Any) -> Iterable[Any]:
     if isinstance(whole, dict) and isinstance(whole.get("result"), dict):
         whole = whole["result"]
     if isinstance(whole, dict) and isinstance(whole.get("tools"), list):
         if whole.get("nextCursor"):
             msg = f"{source}: field 'nextCursor' says that tools are missing; join all pages in one array"
-            raise CatalogError(msg)
+            raise FileError(msg)
         return list(whole["tools"])
     if isinstance(whole, list):
         return whole
@@ -162,24 +179,101 @@ def _array(source: str, whole: Any) -> Iterable[Any]:
     )
     msg = (
         f"{source}: expected an array of tools, an object with one as 'tools', or a tool a line; "
-        f"found {_kind(whole)}{keys}"
+        f"found {kind_of(whole)}{keys}"
     )
-    raise CatalogError(msg)
+    raise FileError(msg)
+
+
+def _from_servers(source: str, servers: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    try:
+        from langchain_mcp_adapters.client import MultiServerMCPClient  # noqa: PLC0415  # optional
+    except ImportError as error:
+        msg = (
+            f"{source}: an MCP configuration needs the package langchain-mcp-adapters; "
+            "install it with: pip install 'langchain-tool-selection[mcp]'"
+        )
+        raise FileError(msg) from error
+    for server, spec in servers.items():
+        where = f"{source}, server {server!r}"
+        if not isinstance(spec, dict):
+            msg = f"{where}: expected an object with 'command' or 'url', found {kind_of(spec)}"
+            raise FileError(msg)
+        try:
+            client = MultiServerMCPClient({server: _connection(spec)})
+            tools = asyncio.run(asyncio.wait_for(_listed(client, server), _SERVER_SECONDS))
+        except Exception as error:
+            msg = f"{where}: its tools cannot be listed: {shortened(error)}"
+            raise FileError(msg) from error
+        for number, tool in enumerate(tools, 1):
+            yield f"{where}, tool {number}", {**tool, "domain": server}
+
+
+def _connection(spec: Mapping[str, Any]) -> Any:
+    """Return a server of a configuration in the adapters' terms, which have the transport spelled out."""
+    kept = {key: value for key, value in spec.items() if key not in ("type", "disabled")}
+    if "command" in spec:
+        return {"args": [], **kept, "transport": "stdio"}
+    kind = spec.get("transport") or spec.get("type") or "streamable_http"
+    return {**kept, "transport": "streamable_http" if kind == "http" else kind}
+
+
+async def _listed(client: Any, server: str) -> list[dict[str, Any]]:
+    tools, cursor = list[dict[str, Any]](), None
+    async with client.session(server) as session:
+        while True:
+            page = await session.list_tools(cursor)
+            tools += [
+                tool.model_dump(mode="json", include={"name", "description", "inputSchema"})
+                for tool in page.tools
+            ]
+            cursor = page.nextCursor
+            if not cursor:
+                return tools
 
 
 # -- what an entry is ----------------------------------------------------------------------------------
 
 
-def _tool(where: str, item: Any) -> dict[str, Any]:
+def _read(where: str, item: Any, in_file: bool) -> tuple[dict[str, Any], ToolDocument]:
+    if isinstance(item, ToolDocument):
+        return _definition(where, _plain(item)), item
+    if in_file or isinstance(item, Mapping):
+        definition = _definition(where, item)
+        return definition, document_of(definition)
+    if hasattr(item, "inputSchema"):  # MCP's own class
+        plain = {"name": item.name, "description": item.description, "inputSchema": item.inputSchema}
+        return _definition(where, plain), document_of(item)
+    from langchain_core.utils.function_calling import convert_to_openai_function  # noqa: PLC0415  # slow
+
+    try:
+        function = convert_to_openai_function(item)
+        document = document_of(item if hasattr(item, "name") else function)
+    except Exception as error:
+        msg = f"{where}: {type(item).__name__} is no tool to LangChain: {shortened(error)}"
+        raise FileError(msg) from error
+    return _definition(where, {**function, "domain": document.domain}), document
+
+
+def _plain(document: ToolDocument) -> dict[str, Any]:
+    texts = {name: {"type": "string", "description": text} for name, text in document.parameters}
+    return {
+        "name": document.name,
+        "description": document.description,
+        "parameters": {"type": "object", "properties": texts},
+        "domain": document.domain,
+    }
+
+
+def _definition(where: str, item: Any) -> dict[str, Any]:
     if not isinstance(item, Mapping):
-        msg = f"{where}: expected an object with 'name' and 'description', found {_kind(item)}"
-        raise CatalogError(msg)
+        msg = f"{where}: expected an object with 'name' and 'description', found {kind_of(item)}"
+        raise FileError(msg)
     function = item.get("function")
     fields = function if isinstance(function, Mapping) else item
     name = _field(where, fields, "name", str)
     if not name:
         msg = f"{where}: field 'name' is missing or empty; each tool needs one, as the model calls it"
-        raise CatalogError(msg)
+        raise FileError(msg)
     where = f"{where} ({name!r})"
     schemas = (_field(where, fields, key, dict) for key in ("parameters", "input_schema", "inputSchema"))
     tool = {
@@ -195,15 +289,11 @@ def _field(where: str, fields: Mapping[str, Any], key: str, type_: type[str] | t
     value = fields.get(key)
     if value is not None and not isinstance(value, type_):
         expected = "a string" if type_ is str else "an object, a JSON schema"
-        msg = f"{where}: field {key!r} must be {expected}, found {_kind(value)}"
-        raise CatalogError(msg)
+        msg = f"{where}: field {key!r} must be {expected}, found {kind_of(value)}"
+        raise FileError(msg)
     return value
 
 
-def _kind(value: Any) -> str:
-    kinds = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
-    return kinds.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)
-
-
-def _short(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+def _as_sent(tool: Mapping[str, Any]) -> dict[str, Any]:
+    function = {key: tool[key] for key in ("name", "description", "parameters")}
+    return {"type": "function", "function": function}

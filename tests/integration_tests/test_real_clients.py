@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import convert_to_messages
 from langchain_openai import ChatOpenAI
 
-from langchain_tool_selection import cli
+from langchain_tool_selection.cli import _demo
 from langchain_tool_selection.demo.three_turns import run, scripted_answer
 from langchain_tool_selection.testing import ModelCall
 
@@ -60,4 +60,4 @@ def test_the_three_turns_run_on_chat_openai(tmp_path: Path) -> None:
 
 def test_the_demo_takes_chat_openai_when_a_key_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    assert isinstance(cli._model(), ChatOpenAI)
+    assert isinstance(_demo._model(), ChatOpenAI)

@@ -1,17 +1,13 @@
-"""The command line: `tool-selection`, or `python -m langchain_tool_selection`."""
+"""`tool-selection demo`: an agent with and without tool selection, side by side."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import sys
-from contextlib import redirect_stdout
-from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from uuid import uuid4
 
 import typer
@@ -22,23 +18,9 @@ from rich.table import Table
 
 from langchain_tool_selection.testing import ModelCall
 
-if TYPE_CHECKING:
-    from langchain_tool_selection.cost import CostEstimate
-
 _SERVERS = Path.home() / ".cache" / "langchain-tool-selection" / "mcp-servers"
 
-_BAR = 20
-"""Characters of the longest bar; leaves the table within 80 columns."""
 
-app = typer.Typer(
-    help="Show an agent only the tools that matter now, and let it find the rest.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-
-
-@app.command()
 def demo(
     database: Annotated[
         Path | None,
@@ -137,70 +119,6 @@ def _demo_mcp(console: Console, directory: Path, environment: Path) -> None:
         f"schema tokens in a first model call: {every} without selection, {sent:.0f} with it on average: "
         f"[bold]{1 - sent / every:.0%} saved[/bold]"
     )
-
-
-@app.command()
-def cost(
-    *,
-    tools: Annotated[
-        str,
-        typer.Option(
-            help="A file of tools: a JSON array, one tool a line, or an MCP tools/list result; "
-            "or module:attribute, a list of LangChain tools."
-        ),
-    ],
-    model: Annotated[str | None, typer.Option(help="Use this model's published prices.")] = None,
-    read: Annotated[float | None, typer.Option(help="Price of a cached read in uncached tokens.")] = None,
-    write: Annotated[float | None, typer.Option(help="Price of a cache write in uncached tokens.")] = None,
-    usd: Annotated[float | None, typer.Option(help="Dollars for a million uncached input tokens.")] = None,
-    top_k: Annotated[int, typer.Option(help="How many tools are shown by selection.")] = 15,
-    turns: Annotated[int, typer.Option(help="User messages in the thread.")] = 10,
-    calls: Annotated[int, typer.Option(help="Model calls that answer a user message.")] = 3,
-    reveals: Annotated[int, typer.Option(help="Searches that reveal tools, in the thread.")] = 3,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-) -> None:
-    """Estimate what each way of showing tools costs under prompt caching.
-
-    Without --model, --read and --write: a cached read costs 0.1 and a write 1.25 of an uncached token.
-    """
-    from langchain_tool_selection.cost import DEFAULT_PRICES, Prices, estimate_cost, prices_of
-    from langchain_tool_selection.evals.catalogs import load_catalog
-
-    try:
-        with redirect_stdout(sys.stderr):  # a module may print while it is imported
-            catalog = load_catalog(tools)
-        given = {"read": read, "write": write, "input": usd}
-        changed = {field: value for field, value in given.items() if value is not None}
-        known = DEFAULT_PRICES if model is None else prices_of(model)
-        if changed:
-            known = replace(known or Prices(), **changed, source="", as_of="")
-        estimate = estimate_cost(catalog, model=model, prices=known, top_k=top_k)
-        workload = replace(estimate.workload, turns=turns, calls_per_turn=calls, reveals=reveals)
-        estimate = replace(estimate, workload=workload)
-    except ValueError as error:
-        typer.echo(f"tool-selection cost: {error}", err=True)
-        raise typer.Exit(2) from error
-    if as_json:
-        typer.echo(json.dumps(estimate.to_dict()))
-    else:
-        _print_estimate(Console(), estimate)
-
-
-def _print_estimate(console: Console, estimate: CostEstimate) -> None:
-    headings, *lines = estimate.table
-    table = Table()
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "exposure" else "right")
-    table.add_column("cost to scale")
-    dearest = max(row.cost for row in estimate.rows) or 1.0
-    block = "#" if console.options.ascii_only else "█"
-    for row, cells in zip(estimate.rows, lines, strict=True):
-        bar = block * max(1, round(_BAR * row.cost / dearest))
-        table.add_row(*cells, bar, style="bold green" if row.exposure == estimate.recommended else None)
-    console.print(estimate.assumptions, highlight=False, markup=False, soft_wrap=True)
-    console.print(table)
-    console.print("cost: the thread's input in uncached tokens; pays from: tokens of all tools")
-    console.print(f"recommended: [bold green]{estimate.recommended}[/]")
 
 
 def _count(run: Any) -> int:

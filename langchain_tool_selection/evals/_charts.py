@@ -1,0 +1,158 @@
+"""Line charts: as SVG without any package, and as PNG with matplotlib from the same description."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import cycle
+from math import ceil, floor, log10
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_WIDTH, _HEIGHT = 480, 300
+"""In SVG units. Narrow, so that text stays legible where the whole is as wide as a phone."""
+
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 46, 40
+
+# Told apart without colour too, by their dashes. Okabe and Ito's palette, for people who see few colours.
+_STYLES = (
+    ("#0072b2", ""),
+    ("#d55e00", "7 4"),
+    ("#009e73", "2 4"),
+    ("#cc79a7", "10 3 2 3"),
+    ("#e69f00", "1 0"),
+)
+
+
+class Line(NamedTuple):
+    """A line through points, in the order of x."""
+
+    label: str
+    points: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart of lines over a common x, both axes from 0.
+
+    Attributes:
+        title: What it shows; also what a screen reader says.
+        x_label: What x is.
+        lines: Up to five.
+        percent: Whether y is a share, shown as 0 % to 100 %.
+        mark: An x to point out, with what it is.
+    """
+
+    title: str
+    x_label: str
+    lines: tuple[Line, ...]
+    percent: bool = False
+    mark: tuple[float, str] | None = None
+
+
+def svg(chart: Chart) -> str:
+    """Return a chart as an SVG element that is as wide as what it stands in."""
+    x_ticks, y_ticks = _ticks(chart)
+    to_x, to_y = _scales(x_ticks[-1], y_ticks[-1])
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'font-family="system-ui, sans-serif" font-size="12" fill="currentColor" '
+        f'aria-label="{escape(chart.title)}"><title>{escape(chart.title)}</title>'
+    ]
+    for value in y_ticks:
+        y = to_y(value)
+        parts.append(_segment(_LEFT, y, _WIDTH - _RIGHT, y, 'stroke="currentColor" opacity=".18"'))
+        parts.append(_text(_LEFT - 6, y + 4, _label(value, chart.percent), "end"))
+    below = _HEIGHT - _BOTTOM + 17
+    parts += [_text(to_x(value), below, _label(value), "middle") for value in x_ticks]
+    parts.append(_text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 6, chart.x_label, "middle"))
+    if chart.mark:
+        at, what = chart.mark
+        rest = 'stroke="currentColor" opacity=".6" stroke-dasharray="3 3"'
+        parts.append(_segment(to_x(at), _TOP, to_x(at), _HEIGHT - _BOTTOM, rest))
+        near_end = to_x(at) > _WIDTH * 0.7
+        side, anchor = (-4, "end") if near_end else (4, "start")
+        parts.append(_text(to_x(at) + side, _HEIGHT - _BOTTOM - 6, what, anchor))
+    for number, (line, (colour, dashes)) in enumerate(zip(chart.lines, cycle(_STYLES), strict=False)):
+        places = " ".join(f"{to_x(x):.1f},{to_y(y):.1f}" for x, y in line.points)
+        stroke = f'stroke="{colour}" stroke-width="2.5" stroke-dasharray="{dashes}"'
+        parts.append(f'<polyline fill="none" {stroke} points="{places}"/>')
+        x, y = _LEFT + number % 3 * 140, 14 + number // 3 * 18
+        parts.append(_segment(x, y - 4, x + 26, y - 4, stroke))
+        parts.append(_text(x + 32, y, line.label, "start"))
+    return "".join([*parts, "</svg>"])
+
+
+def save_svg(chart: Chart, path: Path) -> None:
+    """Write a chart as an SVG file with a white ground, which reads on any page."""
+    ground = f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>'
+    head, title, rest = svg(chart).partition("</title>")
+    path.write_text(f"{head}{title}{ground}{rest}\n", encoding="utf-8", newline="\n")
+
+
+def save_png(chart: Chart, path: Path) -> None:
+    """Write a chart as a PNG file.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    # Without pyplot, which would look for a display.
+    from matplotlib.figure import Figure  # noqa: PLC0415  # optional
+
+    figure = Figure(figsize=(_WIDTH / 75, _HEIGHT / 75), dpi=150, layout="constrained")
+    axes = figure.add_subplot()
+    for line, (colour, dashes) in zip(chart.lines, cycle(_STYLES), strict=False):
+        pattern = tuple(float(length) / 2 for length in dashes.split())
+        style: Any = (0, pattern) if pattern else "solid"
+        axes.plot(*zip(*line.points, strict=True), label=line.label, color=colour, linestyle=style)
+    if chart.mark:
+        axes.axvline(chart.mark[0], color="0.5", linestyle=":")
+        axes.annotate(chart.mark[1], (chart.mark[0], 0.02), xycoords=("data", "axes fraction"))
+    x_ticks, y_ticks = _ticks(chart)
+    axes.set(title=chart.title, xlabel=chart.x_label, xlim=(0, x_ticks[-1]), ylim=(0, y_ticks[-1] * 1.02))
+    axes.set_yticks(y_ticks, [_label(value, chart.percent) for value in y_ticks])
+    axes.set_xticks(x_ticks, [_label(value) for value in x_ticks])
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path)
+
+
+def _ticks(chart: Chart) -> tuple[list[float], list[float]]:
+    points = [point for line in chart.lines for point in line.points]
+    y_ticks = [0, 0.25, 0.5, 0.75, 1] if chart.percent else _round_steps(max(y for _, y in points))
+    return _round_steps(max(x for x, _ in points)), y_ticks
+
+
+def _round_steps(highest: float) -> list[float]:
+    """Return about five round numbers from 0 to the first one that is not below `highest`."""
+    rough = max(highest, 1) / 5
+    size = 10 ** floor(log10(rough))
+    step = next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= rough)
+    step = max(1, step)
+    return [step * count for count in range(ceil(max(highest, 1) / step) + 1)]
+
+
+def _scales(x_max: float, y_max: float) -> tuple[Callable[[float], float], Callable[[float], float]]:
+    width, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
+    return (
+        lambda x: _LEFT + width * x / x_max,
+        lambda y: _TOP + height * (1 - y / y_max),
+    )
+
+
+def _label(value: float, percent: bool = False) -> str:
+    if percent:
+        return f"{value:.0%}"
+    for unit, name in ((1e6, "M"), (1e3, "k")):
+        if value >= unit:
+            return f"{value / unit:g}{name}"
+    return f"{value:g}"
+
+
+def _segment(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" {style}/>'
+
+
+def _text(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'

@@ -1,0 +1,145 @@
+"""Files that people hand in, read so that what is wrong with one can be said in a line: file, line, field."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+MAX_BYTES = 100_000_000
+"""Larger files are refused before they are parsed: 10,000 tools are 20 MB, and a wrong file may be a disk."""
+
+_ATTRIBUTE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
+class FileError(ValueError):
+    """A file or module cannot be used. The message, one line, says where, why, and what to do."""
+
+
+def read_text(source: str, *, instead: str = "") -> str:
+    """Return the text of a file in UTF-8, with or without a byte order mark.
+
+    Args:
+        source: Its path.
+        instead: What else could be given, for the error about a file that is not there.
+
+    Raises:
+        FileError: there is none, it is empty, too large, or in another encoding.
+    """
+    try:
+        with Path(source).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError as error:
+        msg = f"{source}: no such file{instead}"
+        raise FileError(msg) from error
+    except (OSError, ValueError) as error:
+        msg = f"{source}: cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise FileError(msg) from error
+    if len(data) > MAX_BYTES:
+        msg = (
+            f"{source}: the file is larger than {MAX_BYTES // 1_000_000} MB; split it, or give the right one"
+        )
+        raise FileError(msg)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        msg = f"{source}, line {line}: byte 0x{data[error.start]:02x} is no UTF-8; save the file as UTF-8"
+        raise FileError(msg) from error
+    if not text.strip():
+        msg = f"{source}: the file is empty"
+        raise FileError(msg)
+    return text
+
+
+def numbered_lines(text: str) -> list[tuple[int, str]]:
+    """Return the lines that are not blank, with their numbers.
+
+    Lines end where JSON lines end, so that a line separator inside a string is none.
+    """
+    return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+
+
+def parse_json(source: str, text: str, first_line: int = 1) -> Any:
+    """Return the value of a JSON text.
+
+    Args:
+        source: The file that it is from.
+        text: The JSON.
+        first_line: The line of the file on which it begins.
+
+    Raises:
+        FileError: it is no JSON, or it nests too deep.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        line = first_line + error.lineno - 1
+        cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated string")
+        why = "the JSON ends too early" if cut else f"no JSON: {error.msg}"
+        msg = f"{source}, line {line}, column {error.colno}: {why}; write the file anew or repair it"
+    except (ValueError, RecursionError) as error:  # a number too long, or brackets too deep
+        msg = f"{source}, line {first_line}: the JSON cannot be read: {shortened(error)}"
+    raise FileError(msg)
+
+
+def parse_lines(source: str, text: str) -> Iterator[tuple[str, Any]]:
+    """Yield where each line of JSON lines stands, and its value.
+
+    Raises:
+        FileError: as `parse_json`.
+    """
+    for number, line in numbered_lines(text):
+        yield f"{source}, line {number}", parse_json(source, line, number)
+
+
+def names_attribute(source: str) -> bool:
+    """Whether a source has the form `module:attribute` and is no file."""
+    return bool(_ATTRIBUTE.fullmatch(source)) and not Path(source).exists()
+
+
+def load_module(source: str) -> tuple[Any, str]:
+    """Return the module and the attribute's name of `module:attribute`.
+
+    The module is imported, from the current folder too.
+
+    Raises:
+        FileError: importing it fails.
+    """
+    module_name, _, attribute = source.partition(":")
+    _search_current_folder()
+    try:
+        return import_module(module_name), attribute
+    except (Exception, SystemExit) as error:
+        msg = f"{source}: importing {module_name!r} failed with {shortened(error)}"
+        raise FileError(msg) from error
+
+
+def names_module(source: str) -> bool:
+    """Whether the module of `module:attribute` is there; it is not imported."""
+    _search_current_folder()
+    return find_spec(source.partition(":")[0].partition(".")[0]) is not None
+
+
+def _search_current_folder() -> None:
+    folder = str(Path.cwd())
+    if folder not in sys.path:  # as `python -m` has it; an installed command does not
+        sys.path.insert(0, folder)
+
+
+def kind_of(value: Any) -> str:
+    """Return what a JSON value is, for an error."""
+    kinds = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return kinds.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)
+
+
+def shortened(error: BaseException) -> str:
+    """Return an exception as one line of at most 200 characters; of a group, what it was first."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]

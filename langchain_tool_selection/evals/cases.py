@@ -1,0 +1,260 @@
+"""Labelled requests: what people ask, and the tools that it takes.
+
+A file of them is JSON lines, one case a line, so that a change of one shows as one line of a diff:
+
+    {"query": "Will it rain in Oslo?", "relevant": ["get_forecast"]}
+    {"query": "And tomorrow?", "relevant": ["get_forecast"], "history": [{"role": "user", "content": "..."}]}
+
+`alternatives` names tools that would serve as well as a relevant one, and `source` says where a case is from
+if no person wrote it. LangSmith's datasets are read and written as the JSON lines that it exports: `inputs`
+and `outputs` of an example.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from langchain_tool_selection._documents import ToolHints, digest
+from langchain_tool_selection._query import conversation_query, is_from_user, read_turns, text_of, tool_calls
+from langchain_tool_selection._ranking import Query
+from langchain_tool_selection.evals._files import FileError, kind_of, parse_json, parse_lines, read_text
+
+GENERATED = "generated"
+"""How the `source` of a case begins that a model proposed and nobody has looked at."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A request and the tools that it takes.
+
+    Attributes:
+        query: The newest user message.
+        relevant: Names of all tools that are needed, one or more.
+        history: Earlier messages, the oldest first: `{"role", "content"}` dicts.
+        alternatives: For a relevant tool, the tools that would serve as well.
+        source: Where the case is from; empty if a person wrote it.
+    """
+
+    query: str
+    relevant: tuple[str, ...]
+    history: tuple[Mapping[str, Any], ...] = ()
+    alternatives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    source: str = ""
+
+    def search_query(self, *, history: bool = True) -> Query:
+        """Return what the middleware searches for at this message, with or without what was said before."""
+        if not history:
+            return Query.of(self.query)
+        return conversation_query(read_turns([*self.history, {"role": "user", "content": self.query}]))
+
+    def wanted(self, name: str) -> frozenset[str]:
+        """Return a relevant tool and what would serve as well."""
+        return frozenset((name, *self.alternatives.get(name, ())))
+
+    @cached_property
+    def key(self) -> str:
+        """16 hex digits over the conversation and the labels: the same case in two evaluations."""
+        said = [(message.get("role"), text_of(message)) for message in self.history]
+        return digest(self.query, json.dumps([said, sorted(self.relevant)]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the case as JSON values, without what is empty."""
+        values = {
+            "query": self.query,
+            "relevant": list(self.relevant),
+            "history": [dict(message) for message in self.history],
+            "alternatives": {name: list(others) for name, others in self.alternatives.items()},
+            "source": self.source,
+        }
+        return {key: value for key, value in values.items() if value or key in ("query", "relevant")}
+
+
+def load_cases(source: str | Path, tools: Iterable[str] | None = None) -> list[Case]:
+    """Return the cases of a file, in its order.
+
+    Args:
+        source: A file in UTF-8, JSON lines or an array, of cases or of LangSmith examples. Of an example,
+            `inputs` has the request as `query`, `question`, `input` or at the end of `messages`, `outputs`
+            has the tools as `relevant` or `tools`, or as the `tool_calls` of itself or of its `messages`.
+        tools: Names of the catalogue. With them, a label that is no tool is an error.
+
+    Raises:
+        FileError: the file cannot be read, or something in it is no case; with the line and the field.
+    """
+    source = str(source)
+    known = None if tools is None else set(tools)
+    text = read_text(source)
+    located = parse_lines(source, text) if text.lstrip()[0] != "[" else _entries(source, text)
+    return [_case(where, item, known) for where, item in located]
+
+
+def check_cases(cases: Iterable[Case | Mapping[str, Any]], tools: Iterable[str]) -> list[Case]:
+    """Return cases, of which those that are rows of a file are read.
+
+    Raises:
+        FileError: something is no case, a label is no tool of the catalogue, or there are no cases.
+    """
+    known = set(tools)
+    listed = []
+    for number, case in enumerate(cases, 1):
+        row = case.to_dict() if isinstance(case, Case) else case
+        listed.append(_case(f"case {number}", row, known))
+    if not listed:
+        msg = "there are no cases; give one or more"
+        raise FileError(msg)
+    return listed
+
+
+def save_cases(
+    cases: Iterable[Case], path: str | Path, *, form: Literal["cases", "langsmith"] = "cases"
+) -> None:
+    """Write cases as JSON lines, in the form of this module or as LangSmith's examples. Replaces a file."""
+    Path(path).write_text(dump_cases(cases, form=form), encoding="utf-8", newline="\n")
+
+
+def dump_cases(cases: Iterable[Case], *, form: Literal["cases", "langsmith"] = "cases") -> str:
+    """Return the text of `save_cases`."""
+    rows = (case.to_dict() if form == "cases" else _example(case) for case in cases)
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+
+
+def hints_from(cases: Iterable[Case], *, limit: int = 20) -> dict[str, ToolHints]:
+    """Return for each tool the requests that take it, to search it by: pass it on as `hints=`.
+
+    A request that takes several tools becomes an example of each.
+
+    Args:
+        cases: The cases. Those that are evaluated must not be among them, or the result says nothing.
+        limit: Examples of a tool; the first ones, each once.
+    """
+    examples: dict[str, dict[str, None]] = {}
+    for case in cases:
+        for name in case.relevant:
+            of_tool = examples.setdefault(name, {})
+            if len(of_tool) < limit:
+                of_tool[case.query] = None
+    return {name: ToolHints(examples=tuple(texts)) for name, texts in examples.items()}
+
+
+def _entries(source: str, text: str) -> Iterator[tuple[str, Any]]:
+    for number, item in enumerate(parse_json(source, text), 1):
+        yield f"{source}, case {number}", item
+
+
+# -- what a line is ------------------------------------------------------------------------------------
+
+
+def _case(where: str, item: Any, known: set[str] | None) -> Case:
+    if not isinstance(item, dict):
+        msg = f"{where}: expected an object with 'query' and 'relevant', found {kind_of(item)}"
+        raise FileError(msg)
+    row = _from_example(where, item) if isinstance(item.get("inputs"), dict) else item
+    query = row.get("query")
+    if not isinstance(query, str) or not query.strip():
+        found = "is missing or empty" if not query or isinstance(query, str) else f"is {kind_of(query)}"
+        msg = f"{where}: field 'query' {found}; it is the request, a string"
+        raise FileError(msg)
+    relevant = _names(where, "relevant", row.get("relevant"))
+    if not relevant:
+        msg = f"{where}: field 'relevant' is empty; a case names one tool or more"
+        raise FileError(msg)
+    alternatives = row.get("alternatives") or {}
+    if not isinstance(alternatives, dict):
+        msg = f"{where}: field 'alternatives' must be an object, found {kind_of(alternatives)}"
+        raise FileError(msg)
+    others = {name: _names(where, f"alternatives.{name}", names) for name, names in alternatives.items()}
+    for name in others:
+        if name not in relevant:
+            msg = f"{where}: field 'alternatives' has {name!r}, which is not in 'relevant'"
+            raise FileError(msg)
+    _check_labels(
+        where, {"relevant": relevant, **{f"alternatives.{name}": o for name, o in others.items()}}, known
+    )
+    source = row.get("source", "")
+    return Case(
+        query,
+        relevant,
+        _history(where, row.get("history")),
+        others,
+        source if isinstance(source, str) else "",
+    )
+
+
+def _names(where: str, name: str, value: Any) -> tuple[str, ...]:
+    wrong = [entry for entry in value if not isinstance(entry, str)] if isinstance(value, list) else [value]
+    if not wrong:
+        return tuple(dict.fromkeys(value))
+    inside = " in it" if isinstance(value, list) else ""
+    msg = f"{where}: field {name!r} must be an array of tool names, found {kind_of(wrong[0])}{inside}"
+    raise FileError(msg)
+
+
+def _check_labels(where: str, labels: Mapping[str, Sequence[str]], known: set[str] | None) -> None:
+    for field_name, names in labels.items() if known is not None else ():
+        for name in names:
+            if name not in (known or ()):
+                close = get_close_matches(name, known or (), n=1)
+                hint = f"did you mean {close[0]!r}?" if close else f"there are {len(known or ())} others"
+                msg = f"{where}: field {field_name!r} has {name!r}, which is no tool of the catalogue; {hint}"
+                raise FileError(msg)
+
+
+def _history(where: str, value: Any) -> tuple[Mapping[str, Any], ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        msg = f"{where}: field 'history' must be an array of messages, found {kind_of(value)}"
+        raise FileError(msg)
+    for number, message in enumerate(value, 1):
+        if not isinstance(message, dict) or not isinstance(message.get("role") or message.get("type"), str):
+            msg = f"{where}: field 'history', message {number}: expected an object with 'role' and 'content'"
+            raise FileError(msg)
+    return tuple(value)
+
+
+# -- LangSmith -----------------------------------------------------------------------------------------
+
+
+def _example(case: Case) -> dict[str, Any]:
+    values = case.to_dict()
+    inputs = {key: values[key] for key in ("query", "history") if key in values}
+    outputs = {key: values[key] for key in ("relevant", "alternatives") if key in values}
+    metadata = {"metadata": {"source": case.source}} if case.source else {}
+    return {"inputs": inputs, "outputs": outputs, **metadata}
+
+
+def _from_example(where: str, item: Mapping[str, Any]) -> dict[str, Any]:
+    inputs, outputs = item["inputs"], item.get("outputs")
+    if not isinstance(outputs, dict):
+        msg = f"{where}: field 'outputs' must be an object with 'relevant', found {kind_of(outputs)}"
+        raise FileError(msg)
+    messages = [message for message in _listed(inputs.get("messages")) if isinstance(message, dict)]
+    last = next((place for place in reversed(range(len(messages))) if is_from_user(messages[place])), None)
+    spoken = next((inputs[key] for key in ("query", "question", "input") if inputs.get(key)), None)
+    if spoken is None and last is not None:
+        spoken = text_of(messages[last])
+    relevant = next((outputs[key] for key in ("relevant", "tools") if outputs.get(key)), None)
+    metadata = item.get("metadata")
+    return {
+        "query": spoken,
+        "relevant": relevant if relevant is not None else list(dict.fromkeys(_called(outputs))),
+        "history": inputs.get("history") or messages[:last],
+        "alternatives": outputs.get("alternatives"),
+        "source": metadata.get("source", "") if isinstance(metadata, dict) else "",
+    }
+
+
+def _called(outputs: Mapping[str, Any]) -> Iterator[str]:
+    for message in (outputs, *_listed(outputs.get("messages")), outputs.get("message")):
+        if isinstance(message, dict):
+            yield from (name for name, _ in tool_calls(message))
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
