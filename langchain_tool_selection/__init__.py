@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from langchain_tool_selection._access import AccessRuntime, fingerprint_of
     from langchain_tool_selection._activation import Tokens
     from langchain_tool_selection._discovery import Discovery
     from langchain_tool_selection._documents import ToolDocument, ToolHints, index_text
@@ -21,15 +22,19 @@ if TYPE_CHECKING:
     from langchain_tool_selection._policy import Reason, Selection
     from langchain_tool_selection._ranking import Hit, Query, Ranker
     from langchain_tool_selection._rules import ARITHMETIC, RuleRanker
+    from langchain_tool_selection._schema import SchemaPruning, prune_schema, prune_tool
     from langchain_tool_selection._semantic import EmbeddingRanker, HybridRanker
     from langchain_tool_selection._state import thread_usage
+    from langchain_tool_selection._tokens import TokenCount, count_tokens
     from langchain_tool_selection._usage import CacheUsage
     from langchain_tool_selection.cost import estimate_cost
     from langchain_tool_selection.middleware import ToolSelectionMiddleware
     from langchain_tool_selection.portable import Tool, discover, lexical_score, select_tools
+    from langchain_tool_selection.registry import Payload, ToolRegistry
     from langchain_tool_selection.router import Route, ToolRouter
 
 _HOME = {
+    "_access": ("AccessRuntime", "fingerprint_of"),
     "_activation": ("Tokens",),
     "_discovery": ("Discovery",),
     "_documents": ("ToolDocument", "ToolHints", "index_text"),
@@ -39,22 +44,26 @@ _HOME = {
     "_policy": ("Reason", "Selection"),
     "_ranking": ("Hit", "Query", "Ranker"),
     "_rules": ("ARITHMETIC", "RuleRanker"),
+    "_schema": ("SchemaPruning", "prune_schema", "prune_tool"),
     "_semantic": ("EmbeddingRanker", "HybridRanker"),
     "_state": ("thread_usage",),
+    "_tokens": ("TokenCount", "count_tokens"),
     "_usage": ("CacheUsage",),
     "cost": ("estimate_cost",),
     "middleware": ("ToolSelectionMiddleware",),
     "portable": ("Tool", "discover", "lexical_score", "select_tools"),
+    "registry": ("Payload", "ToolRegistry"),
     "router": ("Route", "ToolRouter"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "ARITHMETIC", "CacheUsage", "Catalog", "Discovery", "EmbeddingRanker", "FieldWeights", "Hit",
-    "HybridRanker", "LLMRanker", "LexicalRanker", "Query", "Ranker", "Reason", "Route", "RuleRanker",
-    "Selection", "Tokens", "Tool", "ToolDocument", "ToolHints", "ToolIndex", "ToolRouter",
-    "ToolSelectionMiddleware", "discover", "estimate_cost", "index_text", "lexical_score", "select_tools",
-    "thread_usage",
+    "ARITHMETIC", "AccessRuntime", "CacheUsage", "Catalog", "Discovery", "EmbeddingRanker",
+    "FieldWeights", "Hit", "HybridRanker", "LLMRanker", "LexicalRanker", "Payload", "Query", "Ranker",
+    "Reason", "Route", "RuleRanker", "SchemaPruning", "Selection", "TokenCount", "Tokens", "Tool",
+    "ToolDocument", "ToolHints", "ToolIndex", "ToolRegistry", "ToolRouter", "ToolSelectionMiddleware",
+    "count_tokens", "discover", "estimate_cost", "fingerprint_of", "index_text", "lexical_score",
+    "prune_schema", "prune_tool", "select_tools", "thread_usage",
 ]  # fmt: skip
 
 

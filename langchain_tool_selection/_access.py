@@ -6,22 +6,31 @@ found, not named in any answer, and a call of it is answered as a call of a tool
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 import re
+import traceback
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from dataclasses import dataclass, replace
+from fnmatch import translate
+from pathlib import Path
 from typing import Any, TypeAlias
 
+from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.tools import BaseTool
 
-from langchain_tool_selection._documents import ToolDocument
+from langchain_tool_selection._documents import ToolDocument, content_key, document_of
 from langchain_tool_selection._request import name_of
 from langchain_tool_selection._search import WarnOnce
 from langchain_tool_selection._state import state_value
+from langchain_tool_selection._text import one_line
 
 _NAME = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 """What at least one provider takes as a tool's name."""
+
+_QUOTED = 80
+"""Characters of a name that a warning quotes: whoever chose it may have chosen a megabyte."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +58,39 @@ Allow: TypeAlias = Predicate | Mapping[str, Collection[str]] | None
 OnChange: TypeAlias = Callable[[Any, str], bool]
 
 
+def fingerprint_of(tool: Any) -> str:
+    """Return 32 hex digits over a tool's whole definition, the same in every process.
+
+    Over all that a model or a rule could be misled by: name, description, the schema with every nested
+    description, value and default, and the domain, tags and examples that the tool itself says it has.
+    What `hints=` adds does not count.
+
+    Raises:
+        TypeError: `tool` has no name, or a schema that is no JSON.
+    """
+    definition = json.dumps([document_of(tool).fingerprint, _definition(tool)], sort_keys=True)
+    return hashlib.blake2b(definition.encode(), digest_size=16).hexdigest()
+
+
+def _definition(tool: Any) -> Any:
+    if isinstance(tool, Mapping):
+        return dict(tool)
+    if not isinstance(tool, BaseTool):
+        return None
+    # Not as LangChain converts it for a provider, which may change with its version.
+    schema = tool.tool_call_schema
+    if isinstance(schema, Mapping):
+        return dict(schema)
+    return schema.model_json_schema() if hasattr(schema, "model_json_schema") else schema.schema()
+
+
 class Access:
     """Decides which tools a run may use.
 
     Args:
         allow: See `ToolSelectionMiddleware`.
         document_of: Reads a tool; a role may go by a domain or tag that only hints have.
-        fingerprints: What known tools' documents hash to, by name.
+        fingerprints: What `fingerprint_of` gives for known tools, by name.
         on_change: Whether a tool whose definition is another than the known one may be used.
         own: Whether a tool is the middleware's own, which are always allowed.
     """
@@ -70,8 +105,8 @@ class Access:
         own: Callable[[Any], bool],
     ) -> None:
         self._allow: Predicate | None = _by_role(allow, document_of) if isinstance(allow, Mapping) else allow
-        self._document_of = document_of
         self._fingerprints = dict(fingerprints or {})
+        self._found: dict[str, tuple[Any, ...]] = {}  # by name: what was hashed last, and what it came to
         self._on_change = on_change
         self._own = own
         self._warn_once = WarnOnce()
@@ -86,75 +121,154 @@ class Access:
         kept = [tool for tool in tools if await self.apermits(tool, runtime)]
         return tools if len(kept) == len(tools) else kept
 
+    def narrowed(self, request: ToolCallRequest, runtime: AccessRuntime) -> ToolCallRequest:
+        """Return a tool call whose runtime lists only tools that may be used.
+
+        There other middleware looks for the tool that a human has edited a call into, and a tool for others
+        to call. Our own tools get the whole list, because they tell what is refused by it.
+        """
+        if request.tool is not None and self._own(request.tool):
+            return request
+        return _with_tools(request, self.permitted(request.runtime.tools, runtime))
+
+    async def anarrowed(self, request: ToolCallRequest, runtime: AccessRuntime) -> ToolCallRequest:
+        """As `narrowed`, awaiting the rule where it is a coroutine function."""
+        if request.tool is not None and self._own(request.tool):
+            return request
+        return _with_tools(request, await self.apermitted(request.runtime.tools, runtime))
+
+    # Nothing is said of a tool, not even that its name is wrong, before the rule has allowed it.
+
     def permits(self, tool: Any, runtime: AccessRuntime) -> bool:
         """Whether a tool may be used. A rule that fails refuses."""
         if self._own(tool):
             return True
-        if not self._is_sound(tool):
-            return False
         try:
             verdict = True if self._allow is None else self._allow(tool, runtime)
+            if inspect.isawaitable(verdict):
+                return self._cannot_await("allow", verdict)
+            return bool(verdict) and self._is_sound(tool)
         except Exception as error:
-            return self._failed(error)
-        if inspect.isawaitable(verdict):
-            if inspect.iscoroutine(verdict):
-                verdict.close()
-            return self._failed(TypeError("allow= is a coroutine function, which invoke cannot await"))
-        return bool(verdict)
+            return self._failed("allow", error)
 
     async def apermits(self, tool: Any, runtime: AccessRuntime) -> bool:
         """As `permits`, awaiting the rule where it is a coroutine function."""
         if self._own(tool):
             return True
-        if not self._is_sound(tool):
-            return False
         try:
             verdict = True if self._allow is None else self._allow(tool, runtime)
-            return bool(await verdict if inspect.isawaitable(verdict) else verdict)
+            return bool(await verdict if inspect.isawaitable(verdict) else verdict) and self._is_sound(tool)
         except Exception as error:
-            return self._failed(error)
+            return self._failed("allow", error)
 
-    def _failed(self, error: Exception) -> bool:
-        # The name of the tool stays out: logs may be where the user sees them.
+    def _cannot_await(self, setting: str, verdict: Any) -> bool:
+        if inspect.iscoroutine(verdict):
+            verdict.close()
         self._warn_once(
-            f"allow {type(error).__name__}",
-            "allow= failed, and what it was asked about is refused (said once for each kind of error): %r",
-            error,
+            f"{setting} await",
+            "%s= has to be awaited, which is not possible here, and what it is asked about is refused%s",
+            setting,
+            "; use ainvoke" if setting == "allow" else "",
+        )
+        return False
+
+    def _failed(self, setting: str, error: Exception) -> bool:
+        # Without the tool's name, and without the error's message, which often is that name: logs may be
+        # where the user sees them.
+        kind, where = type(error).__name__, _raised_at(error)
+        self._warn_once(
+            f"{setting} {kind} {where}",
+            "%s= failed with %s at %s, and what it was asked about is refused (said once for each place)",
+            setting,
+            kind,
+            where,
         )
         return False
 
     def _is_sound(self, tool: Any) -> bool:
         name = name_of(tool)
-        if isinstance(tool, BaseTool) and not _NAME.fullmatch(tool.name):
-            self._warn_once(f"name {name}", "no provider takes %r as a tool's name; it is not offered", name)
+        if name is None:
+            return True  # a provider's own, known by its type
+        if not _NAME.fullmatch(name):
+            quoted = one_line(name, _QUOTED)
+            self._warn_once(f"name {quoted}", "no provider takes '%s' as a tool's name; not offered", quoted)
             return False
-        known = self._fingerprints.get(name or "")
-        if known is None or known == (found := self._document_of(tool).fingerprint):
+        return name not in self._fingerprints or self._is_known(name, tool)
+
+    def _is_known(self, name: str, tool: Any) -> bool:
+        try:
+            found = self._fingerprint(name, tool)
+        except Exception as error:
+            return self._failed("fingerprints", error)
+        known = self._fingerprints[name]
+        if known == found:
             return True
         try:
-            approved = self._on_change is not None and bool(self._on_change(tool, found))
+            verdict = self._on_change is not None and self._on_change(tool, found)
+            if inspect.isawaitable(verdict):
+                return self._cannot_await("on_change", verdict)
+            approved = bool(verdict)
         except Exception as error:
-            return self._failed(error)
+            return self._failed("on_change", error)
         if not approved:
             self._warn_once(
-                f"changed {name} {found}",
+                f"changed {name}",
                 "the definition of %r is not the known one (%s instead of %s); it is not offered until "
-                "fingerprints= or on_change= approves it",
+                "fingerprints= or on_change= approves it (said once for each tool)",
                 name,
                 found,
                 known,
             )
         return approved
 
+    def _fingerprint(self, name: str, tool: Any) -> str:
+        if not isinstance(tool, BaseTool):
+            return fingerprint_of(tool)
+        key, last = content_key(tool), self._found.get(name)
+        if last is None or last[0] != key:
+            # What counts by identity in the key has to stay alive as long as the key does.
+            last = self._found[name] = key, fingerprint_of(tool), tool.args_schema, tool.metadata
+        return str(last[1])
+
+
+def _with_tools(request: ToolCallRequest, tools: Sequence[Any]) -> ToolCallRequest:
+    if tools is request.runtime.tools:
+        return request
+    return replace(request, runtime=replace(request.runtime, tools=list(tools)))
+
+
+def _raised_at(error: Exception) -> str:
+    """Return file and line of the outermost function that is not this module's."""
+    frames = traceback.extract_tb(error.__traceback__)
+    frame = next((frame for frame in frames if frame.filename != __file__), frames[-1])
+    return f"{Path(frame.filename).name}:{frame.lineno}"
+
+
+_KINDS = ("tag", "domain")
+"""What a rule may name beside tools."""
+
 
 def _by_role(roles: Mapping[str, Collection[str]], document_of: Callable[[Any], ToolDocument]) -> Predicate:
+    compiled = {role: [_rule(rule) for rule in rules] for role, rules in roles.items()}
+
     def allow(tool: Any, runtime: AccessRuntime) -> bool:
-        document = document_of(tool)
-        told = {document.name, f"domain:{document.domain}", *(f"tag:{tag}" for tag in document.tags)}
-        rules = [rule for role in _roles_in(runtime.context) for rule in roles.get(role, ())]
-        return any(fnmatchcase(one, rule) for one in told for rule in rules)
+        rules = [rule for role in _roles_in(runtime.context) for rule in compiled.get(role, ())]
+        if name_of(tool) is None:
+            told: dict[str, Iterable[str]] = {"name": [str(tool.get("type", ""))]}
+        else:
+            document = document_of(tool)
+            told = {"name": [document.name], "tag": document.tags, "domain": [document.domain]}
+        return any(pattern.match(one) for kind, pattern in rules for one in told.get(kind, ()) if one)
 
     return allow
+
+
+def _rule(rule: str) -> tuple[str, re.Pattern[str]]:
+    """Return what a rule is about, and its pattern. By kind, because a tool may be *named* `tag:safe`."""
+    kind, colon, pattern = rule.partition(":")
+    if not colon or kind not in _KINDS:
+        kind, pattern = "name", rule
+    return kind, re.compile(translate(pattern))
 
 
 def _roles_in(context: Any) -> list[str]:
@@ -184,7 +298,8 @@ def check_allow(allow: Any) -> None:
         )
         raise TypeError(msg)
     for role, rules in allow.items():
-        if isinstance(rules, str) or not all(isinstance(rule, str) for rule in rules):
+        listed = isinstance(rules, Collection) and not isinstance(rules, str | bytes)
+        if not listed or not all(isinstance(rule, str) for rule in rules):
             msg = (
                 f"allow[{role!r}] takes a collection of tool names, 'tag:...' and 'domain:...', got {rules!r}"
             )

@@ -30,4 +30,5 @@ class Audit:
             "thread": getattr(execution, "thread_id", None),
             "run": getattr(execution, "run_id", None),
         }
-        logger.info("%s", json.dumps({"event": event, **where, **facts}, ensure_ascii=False, default=str))
+        # In ASCII, so that nothing in a name or an id can end the line, or hide what stands there.
+        logger.info("%s", json.dumps({"event": event, **where, **facts}, default=str))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from langchain_tool_selection._documents import content_key
+from langchain_tool_selection._request import HARNESS_TOOLS
 from langchain_tool_selection._schema import SchemaPruning, prune_tool
 from langchain_tool_selection._tokens import count_tokens
 
@@ -18,6 +19,17 @@ logger = logging.getLogger("langchain_tool_selection")
 
 _REMEMBERED = 20_000
 """Definitions that are kept. With each its tool's schema stays alive; the oldest go first."""
+
+
+class _Known(NamedTuple):
+    """What was made of a tool: its definition, and what that costs by model.
+
+    `schema` is what counts by identity in the key, so it has to stay alive.
+    """
+
+    schema: Any
+    definition: dict[str, Any]
+    tokens: dict[str, int]
 
 
 class Definitions:
@@ -30,7 +42,7 @@ class Definitions:
     def __init__(self, prune: SchemaPruning | None = None) -> None:
         self._prune = prune
         self._checked = False
-        self._known: OrderedDict[tuple[Any, ...], tuple[Any, dict[str, Any]]] = OrderedDict()
+        self._known: OrderedDict[tuple[Any, ...], _Known] = OrderedDict()
 
     @property
     def are_pruned(self) -> bool:
@@ -39,31 +51,39 @@ class Definitions:
 
     def of(self, tool: Any) -> dict[str, Any]:
         """Return a tool as an OpenAI function dict, pruned; a provider's own dict as it is."""
-        if not isinstance(tool, BaseTool):
-            return dict(tool)
+        return self._of(tool).definition if isinstance(tool, BaseTool) else dict(tool)
+
+    def _of(self, tool: BaseTool) -> _Known:
         key = content_key(tool)
         known = self._known.get(key)
         if known is None:
-            definition: dict[str, Any] = convert_to_openai_tool(tool)
-            if self._prune is not None:
-                try:
-                    definition = prune_tool(definition, self._prune)
-                except RecursionError:
-                    logger.warning("the schema of %r is nested too deeply to be pruned", tool.name)
-            known = self._known[key] = (tool.args_schema, definition)
+            known = self._known[key] = _Known(tool.args_schema, self._definition(tool), {})
             if len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
-        return known[1]
+        return known
+
+    def _definition(self, tool: BaseTool) -> dict[str, Any]:
+        definition = definition_of(tool)
+        if self._prune is None or tool.name in HARNESS_TOOLS:
+            return definition
+        try:
+            return prune_tool(definition, self._prune)
+        except RecursionError:
+            logger.warning("the schema of %r is nested too deeply to be pruned", tool.name)
+            return definition
 
     def bound(self, tool: Any) -> Any:
         """Return what to bind for a tool: itself, or a copy whose schema is pruned.
 
         The copy is for the model alone. The tool that runs is the registered one, which takes all that it
-        always took.
+        always took. Tools of LangChain's and deepagents' own middleware are sent whole: their descriptions
+        say in many paragraphs how to use them, and which subagents there are.
         """
-        if self._prune is None or not isinstance(tool, BaseTool):
+        if self._prune is None or not isinstance(tool, BaseTool) or tool.name in HARNESS_TOOLS:
             return tool
-        function = self.of(tool)["function"]
+        function = self.of(tool).get("function", {})
+        if "parameters" not in function:  # a tool of OpenAI's that takes free text, or a broken one
+            return tool
         shown = {"args_schema": function["parameters"], "description": function.get("description", "")}
         return tool.model_copy(update=shown)
 
@@ -72,12 +92,26 @@ class Definitions:
         if self._prune is None or not self._prune.keep or self._checked:
             return []
         self._checked = True
-        whole = [convert_to_openai_tool(tool)["function"] for tool in tools if isinstance(tool, BaseTool)]
-        return self._prune.unknown(whole)
+        return self._prune.unknown([definition_of(tool) for tool in tools if isinstance(tool, BaseTool)])
 
     def tokens(self, tool: Any, model: str = "") -> int:
         """Return what a tool costs in a request, by the model's tokenizer if there is one here."""
-        return count_tokens([self.of(tool)], model).tokens
+        if not isinstance(tool, BaseTool):
+            return count_tokens([tool], model).tokens
+        known = self._of(tool)
+        if model not in known.tokens:
+            known.tokens[model] = count_tokens([known.definition], model).tokens
+        return known.tokens[model]
+
+
+def definition_of(tool: BaseTool) -> dict[str, Any]:
+    """Return a tool as an OpenAI dict, whole; one whose schema cannot be read without parameters."""
+    try:
+        return convert_to_openai_tool(tool)
+    except Exception as error:
+        # If the tool is sent, the client says so. If it stays hidden, nothing is wrong.
+        logger.warning("the schema of %r cannot be read, so it is not counted: %r", tool.name, error)
+        return {"type": "function", "function": {"name": tool.name, "description": tool.description}}
 
 
 class Bound(Mapping[str, Any]):

@@ -42,6 +42,8 @@ _LINE = 200
 _RELATIVE_SCORE = 0.5
 """A match that scores less than this share of the best one is not worth its tokens."""
 
+_RELATIVE_SCORE_BY_PROXY = 0.3
+
 _VISIBLE_NAMED = 3
 """How many tools that the model sees already are named when nothing hidden matches."""
 
@@ -62,7 +64,8 @@ class Discovery:
     Attributes:
         name: What the model calls it.
         description: What the model is told about it.
-        max_results: How many tools one search finds at most.
+        max_results: How many tools one search finds at most; twice as many behind a proxy, where most of
+            them come without their schema.
         overview: Whether the description also names the domains that there are, with their numbers of
             tools: once for a thread, as they were when it began.
         max_discoveries: How many searches there are for one user message; then the model is told to go
@@ -228,14 +231,18 @@ class _Call:
             # A domain alone asks what there is.
             hits = [Hit(name, 1.0) for name in catalog.names]
         inside = [hit for hit in hits if self._in_domain(catalog, hit.name)]
-        floor = inside[0].score * _RELATIVE_SCORE if inside and inside[0].score > 0 else float("-inf")
+        # Behind a proxy a search is all that the model sees of the tools, and a name costs little there.
+        share, most = _RELATIVE_SCORE, self._settings.max_results
+        if self._is_proxied:
+            share, most = _RELATIVE_SCORE_BY_PROXY, 2 * most
+        floor = inside[0].score * share if inside and inside[0].score > 0 else float("-inf")
         good = dict.fromkeys([*exact, *(hit.name for hit in inside if hit.score >= floor)])
         # What the model sees already must not crowd out what it does not, nor a tool's twin other tools.
         distinct: dict[str, str] = {}
         for name in good:
             if name not in self._visible:
                 distinct.setdefault(catalog.alike.get(name, name), name)
-        hidden = [*distinct.values()][: self._settings.max_results]
+        hidden = [*distinct.values()][:most]
         visible = [name for name in good if name in self._visible][: 1 if hidden else _VISIBLE_NAMED]
         return [catalog.document(name) for name in (*hidden, *visible)]
 

@@ -22,15 +22,14 @@ from langchain_tool_selection._query import message_mark
 from langchain_tool_selection._reveal import found_at_end, is_anchor, with_reveals
 from langchain_tool_selection._state import Reveal, ThreadRecord
 
-_ADDED_PER_TURN = 5
-"""Tools that a later user message may add unasked: a change of topic seldom needs more at once."""
+_ADDED_BY_CHANGE = (5, 15)
+"""How many tools a user message, and a thread, may add unasked where each addition makes the conversation
+cold: three changes. By `cost.break_even`, growing with three changes in ten turns pays from about 12,000
+tokens of tools."""
 
-_ADDED_BY_CHANGE = 15
-"""Tools that a thread may add unasked where each addition makes the conversation cold: three changes.
-By `cost.break_even`, growing with three changes in ten turns pays from about 12,000 tokens of tools."""
-
-_ADDED_BY_REVEAL = 25
-"""Likewise where an addition costs no more than its own tokens."""
+_ADDED_BY_REVEAL = (3, 50)
+"""Likewise where an addition costs no more than its own tokens. From `benchmarks.multiturn`: more than three
+at once are not used, and each that is used saves a search."""
 
 ADDITION_SHARE = 0.5
 """What a tool must score to be added unasked, as a share of the best match."""
@@ -122,7 +121,8 @@ class Grow(PerTurn):
 
     def room(self, record: ThreadRecord) -> int:
         """See `PerTurn.room`."""
-        return max(0, min(_ADDED_PER_TURN, _ADDED_BY_CHANGE - record.added))
+        per_turn, per_thread = _ADDED_BY_CHANGE
+        return max(0, min(per_turn, per_thread - record.added))
 
     def render(
         self,
@@ -172,7 +172,8 @@ class Append(PerTurn):
 
     def room(self, record: ThreadRecord) -> int:
         """See `PerTurn.room`."""
-        return 0 if self._needs_a_search else max(0, min(_ADDED_PER_TURN, _ADDED_BY_REVEAL - record.added))
+        per_turn, per_thread = (0, 0) if self._needs_a_search else _ADDED_BY_REVEAL
+        return max(0, min(per_turn, per_thread - record.added))
 
     def render(
         self,

@@ -203,7 +203,9 @@ class SelectionPolicy:
         by_rank = self._by_rank(situation, hits, admission)
         reasons = {**shown, **used, **by_rank, **kept}
         if not reasons:
-            reasons = by_rank = dict.fromkeys(situation.names[: max(1, self.top_k)], Reason("fill"))
+            # Without a search tool, a model that is shown nothing can do nothing.
+            fitting = _Admission(situation.limits, ()).take(situation.names, max(1, self.top_k))
+            reasons = by_rank = dict.fromkeys(fitting or situation.names[:1], Reason("fill"))
         names = _ordered(situation, reasons)
         return Selection(
             names=names,

@@ -35,9 +35,6 @@ _HISTORY_DECAY = 0.7
 _SHIFT_TERMS = 2
 """Content words that a message needs before it can be about something new: "do it" has none."""
 
-_SHIFT_DEPTH = 3
-"""So many of the best tools must be new: one old one among them can go on serving."""
-
 _HISTORY_TURNS = 5
 """Earlier turns that are read; beyond them the decay leaves nothing that matters."""
 
@@ -109,16 +106,16 @@ def is_topic_shift(turns: Sequence[Turn], best: Sequence[str], shown: Collection
 
     Args:
         turns: The conversation, the newest turn first.
-        best: The tools that match the newest message *alone*, best first.
+        best: The tools that match it, best first.
         shown: The tools that the model has been shown.
 
     Returns:
-        True if the message says enough by itself and none of its three best tools is shown. A message
+        True if the message says enough by itself and its best tool has not been shown. A message
         without a match, or one that leans on what came before, is no shift.
     """
     if len(turns) < 2 or len(query_terms(turns[0].text)) < _SHIFT_TERMS:
         return False
-    return bool(best) and not any(name in shown for name in best[:_SHIFT_DEPTH])
+    return bool(best) and best[0] not in shown
 
 
 def summary_query(messages: Sequence[Any]) -> Query:

@@ -73,7 +73,8 @@ class SchemaPruning:
         keep_all_up_to: An object of so many properties or fewer keeps all of them. Larger ones keep the
             required ones and those in `keep`; a nested object that would be left with none keeps all.
         keep_if_none_required: Whether a tool that would be left without any parameter keeps them all as
-            well. Some servers mark nothing as required, and say what is only in the descriptions.
+            well. Some servers mark nothing as required, and say what is only in the descriptions. By
+            default, such a tool's description names its parameters; see `prune_tool`.
         longest_enum: A list of values longer than this is cut to its first so many, and the description
             says so. What is listed is valid; the tool also takes what is not.
     """
@@ -125,6 +126,9 @@ class SchemaPruning:
 def prune_tool(tool: Mapping[str, Any], options: SchemaPruning | None = None) -> dict[str, Any]:
     """Return a copy of a tool dict with its schema pruned and its description cut to one paragraph.
 
+    A tool that would look as if it took nothing, because it requires none of its parameters, says in its
+    description what they are called: `Also takes: limit, offset, filter, order.`
+
     Args:
         tool: OpenAI's shape (`{"type": "function", "function": {...}}`), or flat: `name`, `description` and
             a schema under `parameters`, `input_schema` or `inputSchema`. The result has the same shape.
@@ -146,10 +150,21 @@ def prune_tool(tool: Mapping[str, Any], options: SchemaPruning | None = None) ->
     if key is None or not isinstance(tool[key], Mapping | None):
         return deepcopy(dict(tool))
     pruned = {k: deepcopy(v) for k, v in tool.items() if k not in (key, "input_examples")}
+    pruned[key] = prune_schema(tool[key] or {}, options, tool=str(tool.get("name", "")))
     if isinstance(pruned.get("description"), str):
         pruned["description"] = first_paragraph(pruned["description"])
-    pruned[key] = prune_schema(tool[key] or {}, options, tool=str(tool.get("name", "")))
+    if dropped := _all_dropped(tool[key] or {}, pruned[key]):
+        pruned["description"] = f"{pruned.get('description') or ''}\nAlso takes: {dropped}.".lstrip()
     return pruned
+
+
+def _all_dropped(parameters: Mapping[str, Any], pruned: Mapping[str, Any]) -> str:
+    """Return the names of a tool's parameters if none of them is left, for a model to read."""
+    properties = parameters.get("properties")
+    if not isinstance(properties, Mapping) or pruned["properties"]:
+        return ""
+    # On one line, because a blank one would end the paragraph that is kept.
+    return ", ".join(" ".join(str(name).split()) for name in properties)
 
 
 def prune_schema(

@@ -107,9 +107,12 @@ _FULL_SIZE = 128
 """Tools from which on the second ranker has that share; below, in proportion.
 
 A few dozen tools mostly share their subject, so that cosines lie close together. Standardising blows what is
-left up to the spread of the first ranker's scores, and what words tell apart gets lost. Under this size, it is
-recall@5 that gains, and recall@1 that pays (`benchmarks/README.md`).
+left up to the spread of the first ranker's scores, and what words tell apart gets lost. Recall@5 gains by the
+smaller share, and recall@1 pays a little (`benchmarks/README.md`).
 """
+
+_LEAST_SIZE = 32
+"""Tools under which the share falls no further: no catalogue that it was measured on has fewer than 40."""
 
 
 class HybridRanker:
@@ -123,7 +126,7 @@ class HybridRanker:
         first: Usually a `LexicalRanker`.
         second: Usually an `EmbeddingRanker` with `min_cosine=None`: it should score every tool.
         weight: Share of the second ranker, 0 to 1. `None` means 0.4 for 128 tools and more, and in
-            proportion less for fewer
+            proportion less for fewer, down to 0.1 for 32
             (`python -m benchmarks.ranking --rankers minilm_hybrid_hist,wordllama_hybrid_hist`).
         min_second: A tool that the first ranker does not find needs at least this score of the second
             to be a hit; `None` takes all. Keeps a request that means nothing from matching everything.
@@ -160,7 +163,7 @@ class HybridRanker:
         of_first, of_second = _standardised(names, found), _standardised(names, similar)
         weight = self._weight
         if weight is None:
-            weight = _WEIGHT * min(1, len(names) / _FULL_SIZE)
+            weight = _WEIGHT * min(max(len(names), _LEAST_SIZE), _FULL_SIZE) / _FULL_SIZE
         scores = (1 - weight) * of_first + weight * of_second
         return [
             Hit(name, score)

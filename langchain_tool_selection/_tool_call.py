@@ -38,8 +38,9 @@ class ToolCall:
 
     def is_unknown(self, result: ToolMessage | Command[Any]) -> bool:
         """Whether this is LangGraph's answer to a call of a tool that is not registered."""
-        opening = f"Error: {self.name} is not a valid tool, try one of ["
-        return isinstance(result, ToolMessage) and str(result.content).startswith(opening)
+        if self.request.tool is not None or not isinstance(result, ToolMessage):
+            return False  # a tool may answer whatever it likes
+        return str(result.content).startswith(f"Error: {self.name} is not a valid tool, try one of [")
 
     def unknown(self) -> ToolMessage:
         """Answer as if there was no such tool: the same whether there is none or it is refused."""
@@ -51,8 +52,10 @@ class ToolCall:
 
     def _answer(self, text: str) -> ToolMessage:
         shown = self._record.shown if self._record and self._record.catalog else ()
-        if shown:
-            text += f" Your tools: {', '.join(shown[:_LISTED])}."
+        # It may have been shown, and be refused since.
+        others = [one_line(name, 80) for name in shown if name != self.name]
+        if others:
+            text += f" Your tools: {', '.join(others[:_LISTED])}."
         if shown and self._search_tool:
             text += f" Find others with {self._search_tool}."
         return ToolMessage(text, name=self.name, tool_call_id=self.id or "", status="error")

@@ -361,10 +361,9 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         if found.hits is None and situation.matched is None and not situation.previous:
             # Nothing could rank, and there is nothing to fall back on: hide nothing.
             situation = replace(situation, kept={name: Reason("fill") for name in situation.names})
-        if situation.room and exposure.is_dear:
-            best = [hit.name for hit in hits if hit.score >= ADDITION_SHARE * hits[0].score]
-            if not is_topic_shift(plan.turns, best, situation.shown):
-                situation = replace(situation, room=0)
+        best = [hit.name for hit in hits]
+        if situation.room and exposure.is_dear and not is_topic_shift(plan.turns, best, situation.shown):
+            situation = replace(situation, room=0)
         selection = self._policy.select(situation, hits)
         rendered = exposure.render(plan.request, selection, self._bound(plan), plan.record or ThreadRecord())
         why = plan.why_changed(selection, rendered)

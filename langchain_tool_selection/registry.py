@@ -92,13 +92,18 @@ class ToolRegistry:
             domain: The server or group that it belongs to; searched, never sent.
 
         Raises:
-            TypeError: the name is no string, or the parameters are no mapping.
+            TypeError: the name is no string, the parameters are no mapping, or tags or examples are one
+                string.
             ValueError: the name is taken.
         """
         schema = {"type": "object", "properties": {}} if parameters is None else parameters
         if not isinstance(schema, Mapping):
             msg = f"parameters of {name!r} must be a JSON schema as a dict, got {type(schema).__name__}"
             raise TypeError(msg)
+        for setting, words in (("tags", tags), ("examples", examples)):
+            if isinstance(words, str):
+                msg = f"{setting} of {name!r} takes a list of strings, got {words!r}"
+                raise TypeError(msg)
         tool = {"name": name, "description": description, "parameters": deepcopy(dict(schema))}
         document = document_of(tool)
         if name in self._tools:

@@ -1,6 +1,11 @@
 """What `LexicalRanker` promises beyond the contract of every ranker."""
 
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -145,13 +150,183 @@ def test_a_word_in_the_name_counts_more_than_one_in_the_description():
     assert names(rank(tools, "zebra"))[0] == "zebra"
 
 
+# -- several wishes in one request
+
+
+WISHES = ["Invoice the customer", "Rotate the certificate", "Translate the letter"]
+WORDY = (
+    "Then archive each page and label and webhook of the user and the team and the invoice in the workspace, "
+    "and list and update and delete and create a page, a user, a team, a label, an invoice and a webhook"
+)
+WISHED = [
+    ToolDocument("invoice_customer", "Sends an invoice."),
+    ToolDocument("rotate_certificate", "Makes a new certificate."),
+    ToolDocument("translate_letter", "Translates it."),
+]
+
+
+@pytest.mark.parametrize("end", [". ", "! ", "; ", "\n", ".\n", "\n- "])
+def test_each_of_several_sentences_finds_its_tool_although_one_is_wordy(end):
+    said = "revenue margin forecast region currency chart audience appendix deadline owner template quarter".split()
+    reports = [
+        ToolDocument(f"report{number}q", f"Write a report: {', '.join((said * 2)[number : number + 5])}.")
+        for number in range(8)
+    ]
+    others = [
+        ToolDocument("set_brightness", "Dims or brightens a lamp."),
+        ToolDocument("call_relative", "Phones a grandmother."),
+    ]
+    wishes = [f"Write the report with {', '.join(said)}", "Dim the lamp", "Phone my grandmother"]
+    wanted = {"set_brightness", "call_relative"}
+    assert wanted <= set(names(rank([*reports, *others], end.join(wishes)))[:8])
+    assert not wanted <= set(names(rank([*reports, *others], ", ".join(wishes)))[:8])
+
+
+def test_the_best_score_is_that_of_the_request_as_a_whole_and_a_sentence_of_nothing_changes_none():
+    tools = [*DISTRACTORS, *WISHED]
+    plain = rank(tools, "rotate the certificate of the team")
+    assert rank(tools, "Hello! Rotate the certificate of the team. Thanks a lot!") == plain
+
+
+def pasted(lines):
+    """Return a request of so many lines, each of which asks for what no other does."""
+    return "\n".join(f"zebra{number}q of lion{number}q" for number in range(lines))
+
+
+def test_more_sentences_than_a_list_of_wishes_has_are_scored_as_a_whole():
+    tools = [ToolDocument(f"zebra{number}q", f"A lion{number}q.") for number in range(20)]
+    one_line = {count: pasted(count).replace("\n", ", ") for count in (12, 13)}
+    assert rank(tools, pasted(13)) == rank(tools, one_line[13])
+    assert rank([*tools, *DISTRACTORS], pasted(13)) == rank([*tools, *DISTRACTORS], one_line[13])
+    # Up to twelve count one by one, which shows where two share a tool.
+    both = [ToolDocument("both", "zebra1q lion2q"), *tools]
+    assert rank(both, pasted(12)) != rank(both, one_line[12])
+
+
+def test_sentences_of_earlier_messages_are_not_scored_one_by_one():
+    earlier = "Update the label of the invoice. Rotate the certificate."
+    tools = (*DISTRACTORS, *WISHED)
+    asked = [
+        LexicalRanker().rank(Query((("archive it", 1.0), (text, 0.5))), tools)
+        for text in (earlier, earlier.replace(".", ","))
+    ]
+    assert asked[0] == asked[1]
+
+
+# -- tools of one server
+
+
+@st.composite
+def servers(draw):
+    """Draw up to four servers, one of them perhaps unknown, and a server for each distractor."""
+    known = draw(st.lists(st.sampled_from(["", "crm", "wiki", "billing"]), min_size=1, max_size=4))
+    return [replace(tool, domain=draw(st.sampled_from(known))) for tool in DISTRACTORS]
+
+
+def without_servers(tools, text):
+    """Rank the same tools of no known server: no request here says the name of one."""
+    return rank([replace(tool, domain="") for tool in tools], text)
+
+
+REQUESTS = [f"{verb} the {noun} of my {other}" for verb, noun, other in
+            [("create", "page", "team"), ("list", "label", "invoice"), ("archive", "user", "webhook")]]  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(tools=servers(), text=st.sampled_from(REQUESTS))
+def test_the_server_of_a_tool_changes_neither_the_first_place_nor_its_score_nor_what_is_found(tools, text):
+    hits, alone = rank(tools, text), without_servers(tools, text)
+    assert hits[0].name == alone[0].name
+    assert hits[0].score == pytest.approx(alone[0].score, rel=1e-5)
+    assert set(names(hits)) == set(names(alone))
+    assert all(score >= dict(alone)[name] * (1 - 1e-5) for name, score in hits)
+
+
+@pytest.mark.parametrize("domain", ["", "crm"], ids=["no server", "one server"])
+def test_a_catalogue_without_servers_or_of_one_is_left_alone(domain):
+    tools = [replace(tool, domain=domain) for tool in DISTRACTORS]
+    for text in REQUESTS:
+        assert rank(tools, text) == without_servers(tools, text)
+
+
+def test_a_catalogue_with_a_server_for_each_tool_is_left_alone():
+    tools = [replace(tool, domain=f"server{number}q") for number, tool in enumerate(DISTRACTORS)]
+    for text in REQUESTS:
+        assert rank(tools, text) == without_servers(tools, text)
+
+
+def test_a_tool_beside_the_one_that_fits_best_comes_before_its_equal_elsewhere():
+    tools = [
+        ToolDocument("tool_one", "Open a file.", domain="disk"),
+        ToolDocument("tool_two", "Open a file.", domain="disk"),
+        ToolDocument("tool_six", "Open a file.", domain="deck"),
+        ToolDocument("add_slide", "Add a slide to a file.", domain="deck"),
+    ]
+    text = "add a slide to the file"
+    assert names(without_servers(tools, text)) == ["add_slide", "tool_one", "tool_two", "tool_six"]
+    assert names(rank(tools, text)) == ["add_slide", "tool_six", "tool_one", "tool_two"]
+
+
+def test_tools_of_no_known_server_are_no_neighbours():
+    best, other, elsewhere = (
+        ToolDocument("add_slide", "Add a slide to a file."),
+        ToolDocument("tool_one", "Open a file."),
+        ToolDocument("tool_two", "Open a file.", domain="disk"),
+    )
+    beside = [ToolDocument(f"tool{number}q", domain="disk") for number in range(4)]
+    hits = dict(rank([best, other, elsewhere, *beside], "add a slide to the file"))
+    assert hits["tool_one"] == pytest.approx(hits["tool_two"])
+
+
+def test_what_is_allowed_changes_no_score_of_a_neighbour_or_of_a_sentence():
+    tools = [replace(tool, domain=tool.name.partition("_")[0]) for tool in [*DISTRACTORS, *WISHED]]
+    catalog, query = ToolIndex(LexicalRanker()).sync(tools), Query.of(". ".join([WORDY, *WISHES]))
+    hits = catalog.search(query)
+    for hidden in (hits[0].name, hits[3].name):
+        allowed = {tool.name for tool in tools} - {hidden}
+        assert catalog.search(query, allowed=allowed) == [hit for hit in hits if hit.name != hidden]
+
+
+def test_an_explained_score_is_the_score_that_ranks():
+    tools = tuple(replace(tool, domain=tool.name.partition("_")[0]) for tool in [*DISTRACTORS, *WISHED])
+    ranker, query = LexicalRanker(), Query(((". ".join([WORDY, *WISHES]), 1.0), ("a customer", 0.5)))
+    hits = dict(ranker.rank(query, tools))
+    explained = ranker.explain(query, tools, [tool.name for tool in tools])
+    assert {name: score for name, (score, _) in explained.items() if score} == hits
+
+
+_DETERMINISM = """
+from test_lexical_ranker import DISTRACTORS, WISHED, WISHES, WORDY, rank, replace
+tools = [replace(tool, domain=tool.name.partition("_")[0]) for tool in [*DISTRACTORS, *WISHED]]
+print(rank(tools, ". ".join([WORDY, *WISHES])))
+"""
+
+
+def test_sentences_and_servers_give_the_same_in_every_process():
+    paths = [str(Path(__file__).parent), str(Path(__file__).resolve().parents[2])]
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", _DETERMINISM],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(paths)},
+            capture_output=True, check=True, timeout=60,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }  # fmt: skip
+    assert len(printed) == 1
+    assert b"rotate_certificate" in printed.pop()
+
+
 # -- the incremental index
 
+SERVED = [replace(tool, domain=["", "crm", "wiki"][number % 3]) for number, tool in enumerate(DISTRACTORS)]
 WORDS = ["open", "close", "file", "mail", "issue", "user", "calendar", "天気", "файл"]
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 variants = st.builds(
-    lambda description, tags, parameters: (description, tuple(tags), tuple((name, name) for name in parameters)),
+    lambda description, tags, parameters, domain: (
+        description, tuple(tags), tuple((name, name) for name in parameters), domain
+    ),
     texts, st.lists(st.sampled_from(WORDS), max_size=2), st.lists(st.sampled_from(WORDS), max_size=3),
+    st.sampled_from(["", "crm", "wiki", "mail"]),
 )  # fmt: skip
 catalogues = st.dictionaries(
     st.sampled_from([f"{a}_{b}" for a in WORDS[:5] for b in WORDS[:4]]), variants, max_size=8
@@ -174,10 +349,10 @@ def histories(draw):
     # Beside thirty tools that stay: an index is only grown while most of its tools do.
     return [
         (
-            *DISTRACTORS,
+            *SERVED,
             *(
-                ToolDocument(name, text, parameters, (), tags)
-                for name, (text, tags, parameters) in state.items()
+                ToolDocument(name, text, parameters, (), tags, domain)
+                for name, (text, tags, parameters, domain) in state.items()
             ),
         )
         for state in history
@@ -188,7 +363,7 @@ def histories(draw):
 @given(history=histories(), text=texts)
 def test_an_index_that_grew_equals_one_made_afresh(history, text):
     grown = LexicalRanker()
-    query = Query(((text, 1.0), ("fiel calender", 0.4)))
+    query = Query(((f"{text}. {text[::-1]} user. Open files", 1.0), ("fiel calender", 0.4)))
     for tools in history:
         hits, fresh = grown.rank(query, tools), LexicalRanker().rank(query, tools)
         assert dict(hits) == pytest.approx(dict(fresh), abs=1e-5)
@@ -240,8 +415,10 @@ def test_many_threads_that_change_the_catalogue_each_see_their_own():
 
     def work(worker):
         for step in range(20):
-            own = ToolDocument(f"own{worker}_{step}", f"Zebra{worker}q{step} and calendar.")
-            tools = (*DISTRACTORS[worker:], own)
+            own = ToolDocument(
+                f"own{worker}_{step}", f"Zebra{worker}q{step} and calendar.", domain=f"own{worker}q"
+            )
+            tools = (*SERVED[worker:], own)
             assert names(ranker.rank(Query.of(f"zebra{worker}q{step}"), tools)) == [own.name]
             assert names(ranker.rank(Query.of("calender"), tools)) == [own.name]
         return True

@@ -199,6 +199,14 @@ def test_the_weight_decides_between_two_rankers_that_disagree():
     assert best(0.5) == ["a", "b"]  # a tie, whatever the scales are
 
 
+@pytest.mark.parametrize(("tools", "weight"), [(2, 0.1), (32, 0.1), (64, 0.2), (128, 0.4), (500, 0.4)])
+def test_without_a_weight_the_second_ranker_counts_less_in_a_small_catalogue(tools, weight):
+    documents = tuple(ToolDocument(f"tool_{number}") for number in range(tools))
+    sides = Fixed(("tool_0", 1.0)), Fixed(("tool_1", 1.0))
+    hits = HybridRanker(*sides).rank(Query.of("x"), documents)
+    assert hits == HybridRanker(*sides, weight=weight).rank(Query.of("x"), documents)
+
+
 def test_a_tool_that_one_side_does_not_find_counts_there_as_zero():
     first, second = Fixed(("a", 3.0), ("b", 1.0)), Fixed(("c", 3.0), ("a", 1.0))
     documents = tuple(map(ToolDocument, "abc"))

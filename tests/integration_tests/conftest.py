@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+
+from .postgres import Postgres, why_missing
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -20,3 +25,16 @@ def saver_kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def memory() -> InMemorySaver:
     return InMemorySaver()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL that runs for the session. Continuous integration must have it."""
+    if missing := why_missing():
+        if os.environ.get("CI"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    server = Postgres()
+    server.start()
+    yield server
+    server.stop()

@@ -25,7 +25,7 @@ from langchain_core.tools import StructuredTool, tool
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from langchain_tool_selection import Discovery
+from langchain_tool_selection import Discovery, _exposure
 from langchain_tool_selection._state import thread_usage
 from langchain_tool_selection._usage import CacheUsage
 from langchain_tool_selection.testing import ScriptedChatModel, call, calls, scripted_client
@@ -417,13 +417,14 @@ async def test_a_later_message_that_matches_what_is_there_reveals_nothing(client
 
 
 @over_transports
-async def test_reveals_that_nobody_asked_for_have_a_budget(client, path, log):
+async def test_reveals_that_nobody_asked_for_have_a_budget(client, path, log, monkeypatch):
+    monkeypatch.setattr(_exposure, "_ADDED_BY_REVEAL", (3, 10))
     agent = agent_on(client, [], log, "append", tools=many_tools())
     events = []
     for topic in TOPICS:
         events += selections(await say(path, agent, f"{topic} the goods of our warehouse"))
-    assert len(revealed(log.payloads[-1])) == 25
-    assert max(len(event["revealed"]) for event in events) == 5
+    assert len(revealed(log.payloads[-1])) == 10
+    assert max(len(event["revealed"]) for event in events) == 3
     assert log.prefix_report().intact
 
 

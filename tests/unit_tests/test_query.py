@@ -298,7 +298,7 @@ def test_no_conversation_is_too_odd_to_be_read(messages):
         ("book a flight", [], False),
     ],
 )
-def test_a_topic_shifts_when_a_message_of_its_own_weight_wants_none_of_the_tools_shown(text, best, shift):
+def test_a_topic_shifts_when_a_message_of_its_own_weight_wants_another_tool_most(text, best, shift):
     turns = read_turns([{"role": "user", "content": "send an email"}, {"role": "user", "content": text}])
     assert is_topic_shift(turns, best, {"send_email"}) is shift
 

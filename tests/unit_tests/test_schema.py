@@ -174,6 +174,25 @@ class TestParameters:
         named = SchemaPruning(keep_if_none_required=True, keep=["b"])
         assert list(prune_schema(schema, named)["properties"]) == ["b"]
 
+    @pytest.mark.parametrize("description", ["List pods.\n\nAt length.", "List pods.", "", None])
+    def test_a_tool_left_without_any_parameter_says_what_they_are_called(self, description: Any) -> None:
+        tool = {"name": "pods", "parameters": tool_schema("a", "b\n\nb", "c", "d")}
+        whole = tool if description is None else {**tool, "description": description}
+        pruned = prune_tool(whole)
+        first = "List pods.\n" if description else ""
+        assert pruned["description"] == f"{first}Also takes: a, b b, c, d."
+        assert pruned["parameters"]["properties"] == {}
+        assert prune_tool(pruned) == pruned
+
+    @pytest.mark.parametrize(
+        "schema",
+        [None, {}, tool_schema(), tool_schema("a"), tool_schema("a", "b", "c", "d", required=("d",))],
+        ids=str,
+    )
+    def test_a_tool_that_keeps_some_or_had_none_does_not(self, schema: Any) -> None:
+        tool = {"name": "pods", "description": "List pods.", "parameters": schema}
+        assert prune_tool(tool)["description"] == "List pods."
+
     def test_a_nullable_parameter_keeps_both_alternatives(self) -> None:
         inner = tool_schema("x", "y", "z", "w", required=("y",))
         schema = tool_schema(required=("a",), a={"title": "A", "anyOf": [inner, {"type": "null"}]})

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_tool_selection._text import MAX_CHARACTERS, normalize, one_line, query_terms, terms
+from langchain_tool_selection._text import MAX_CHARACTERS, normalize, one_line, query_terms, sentences, terms
 
 # -- identifiers
 
@@ -156,6 +156,53 @@ def test_many_threads_get_the_same_terms():
     with ThreadPoolExecutor(16) as pool:
         by_thread = list(pool.map(lambda _: [terms(text) for text in texts], range(16)))
     assert all(found == [terms(text) for text in texts] for found in by_thread)
+
+
+# -- sentences
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Find a flight. Book the hotel",
+        "Find a flight! Book the hotel?",
+        "Find a flight; Book the hotel.",
+        "Find a flight\nBook the hotel",
+        "Find a flight\r\n\r\n  Book the hotel\r\n",
+        "Find a flight... Book the hotel",
+    ],
+)
+def test_a_sentence_ends_with_its_mark_or_its_line(text):
+    assert [part.strip() for part in sentences(text)] == ["Find a flight", "Book the hotel"]
+
+
+def test_sentences_of_chinese_end_without_a_space():
+    assert sentences("查询北京的天气。发送一封邮件！") == ["查询北京的天气", "发送一封邮件"]
+
+
+@pytest.mark.parametrize("text", ["open example.com/a.html now", "pay 3.50 euros", "run v1.2.3 of app.py"])
+def test_a_point_inside_a_word_ends_nothing(text):
+    assert sentences(text) == [text]
+
+
+def test_a_list_loses_its_numbers_and_a_sentence_needs_two_words_that_say_something():
+    assert sentences("Hello! Could you please help me? 1. Find a flight. 2. Thanks!") == ["Find a flight"]
+    assert sentences("") == sentences("Thanks a lot!") == []
+
+
+def test_what_is_quoted_is_no_sentence_of_its_own():
+    text = 'Post "Great hotel stay. Cheap flight tickets. Good food there." on my feed. Delete the draft'
+    first, second = sentences(text)
+    assert first.startswith("Post")
+    assert first.endswith("on my feed")
+    assert second == "Delete the draft"
+
+
+@given(st.text(max_size=200))
+def test_sentences_of_any_text_are_parts_of_it_that_say_something(text):
+    found = sentences(text)
+    assert all(len(query_terms(part)) >= 2 for part in found)
+    assert len("".join(found)) <= len(text)
 
 
 # -- one_line
