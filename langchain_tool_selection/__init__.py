@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from langchain_tool_selection._access import AccessRuntime, fingerprint_of
     from langchain_tool_selection._activation import Tokens
+    from langchain_tool_selection._collect import Collect
     from langchain_tool_selection._discovery import Discovery
     from langchain_tool_selection._documents import ToolDocument, ToolHints, index_text
     from langchain_tool_selection._index import Catalog, ToolIndex
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _HOME = {
     "_access": ("AccessRuntime", "fingerprint_of"),
     "_activation": ("Tokens",),
+    "_collect": ("Collect",),
     "_discovery": ("Discovery",),
     "_documents": ("ToolDocument", "ToolHints", "index_text"),
     "_index": ("Catalog", "ToolIndex"),
@@ -58,7 +60,7 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "ARITHMETIC", "AccessRuntime", "CacheUsage", "Catalog", "Discovery", "EmbeddingRanker",
+    "ARITHMETIC", "AccessRuntime", "CacheUsage", "Catalog", "Collect", "Discovery", "EmbeddingRanker",
     "FieldWeights", "Hit", "HybridRanker", "LLMRanker", "LexicalRanker", "Payload", "Query", "Ranker",
     "Reason", "Route", "RuleRanker", "SchemaPruning", "Selection", "TokenCount", "Tokens", "Tool",
     "ToolDocument", "ToolHints", "ToolIndex", "ToolRegistry", "ToolRouter", "ToolSelectionMiddleware",

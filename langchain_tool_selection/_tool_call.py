@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from langchain.agents.middleware.types import ToolCallRequest
@@ -9,7 +10,8 @@ from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 
 from langchain_tool_selection._access import AccessRuntime
-from langchain_tool_selection._state import PINS, ThreadRecord, pins_in, state_value
+from langchain_tool_selection._query import Turn, is_from_user, read_turns
+from langchain_tool_selection._state import PINS, ThreadRecord, found_in, pins_in, state_value
 from langchain_tool_selection._text import one_line
 
 _LISTED = 40
@@ -35,6 +37,18 @@ class ToolCall:
         return self._record.exposure == "proxy" and self.name in pins_in(
             state_value(self.request.state, PINS)
         )
+
+    def found_for(self, result: ToolMessage | Command[Any]) -> Sequence[Turn]:
+        """Return the conversation if its newest request had this tool found by a search, and it worked."""
+        if isinstance(result, ToolMessage) and result.status == "error":
+            return ()
+        messages = state_value(self.request.state, "messages") or []
+        for message in reversed(messages):
+            if is_from_user(message):
+                return ()
+            if self.name in found_in(message):
+                return read_turns(messages)
+        return ()
 
     def is_unknown(self, result: ToolMessage | Command[Any]) -> bool:
         """Whether this is LangGraph's answer to a call of a tool that is not registered."""

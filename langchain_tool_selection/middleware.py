@@ -29,6 +29,7 @@ from langgraph.types import Command, Overwrite
 from langchain_tool_selection._access import Access, AccessRuntime, Allow, OnChange, check_allow
 from langchain_tool_selection._activation import Activation, Threshold, check_threshold
 from langchain_tool_selection._audit import Audit
+from langchain_tool_selection._collect import Collect, Collector
 from langchain_tool_selection._definitions import Bound, Definitions
 from langchain_tool_selection._discovery import Discovery, make_discovery_tool
 from langchain_tool_selection._documents import ToolHints, digest
@@ -135,6 +136,8 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         on_change: Called with such a tool and its new fingerprint; whether it may be used.
         audit: Whether to log what was shown, found, called and refused, one JSON object a record, to the
             logger `langchain_tool_selection.audit`; without arguments of calls.
+        collect: Where to write requests whose tool had to be searched for, with the tool that was then
+            called without an error: cases for `tool-selection eval`. `None` writes nothing.
         discovery: Settings of the search tool; `None` leaves it out, and what is hidden stays so.
 
     Raises:
@@ -171,6 +174,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         fingerprints: Mapping[str, str] | None = None,
         on_change: OnChange | None = None,
         audit: bool = False,
+        collect: Collect | None = None,
         discovery: Discovery | None = Discovery(),  # noqa: B008 - frozen
     ) -> None:
         super().__init__()
@@ -186,6 +190,9 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         check_function("on_change", on_change, "a tool and its fingerprint")
         check_budget(token_budget)
         check_allow(allow)
+        if collect is not None and not isinstance(collect, Collect):
+            msg = f"collect takes Collect(...) or None, got {collect!r}"
+            raise TypeError(msg)
         if prune is not None and not isinstance(prune, SchemaPruning):
             msg = f"prune takes SchemaPruning(...) or None, got {prune!r}"
             raise TypeError(msg)
@@ -217,6 +224,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             own=self._is_own,
         )
         self._audit = Audit(audit)
+        self._collector = None if collect is None else Collector(collect)
         self._discovery = discovery
         self._warn_once = WarnOnce()
         self._search_name = discovery.name if discovery else None
@@ -258,7 +266,10 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         permitted = request.tool is None or self._access.permits(request.tool, call.runtime)
         if (refusal := self._refusal(call, permitted)) is not None:
             return refusal
-        return self._ran(call, handler(request))
+        result = self._ran(call, handler(request))
+        if self._collector is not None:
+            self._collector.note(call.found_for(result), call.name)
+        return result
 
     async def awrap_tool_call(
         self,
@@ -270,7 +281,10 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         permitted = request.tool is None or await self._access.apermits(request.tool, call.runtime)
         if (refusal := self._refusal(call, permitted)) is not None:
             return refusal
-        return self._ran(call, await handler(request))
+        result = self._ran(call, await handler(request))
+        if self._collector is not None:
+            await self._collector.anote(call.found_for(result), call.name)
+        return result
 
     def _refusal(self, call: ToolCall, permitted: bool) -> ToolMessage | None:
         if not permitted:
