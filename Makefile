@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 GROUP ?= dev
 RESOLUTION ?= highest
+WORKERS ?= 2
 BIN = $(VENV)/bin
 # `uv` lives in the environment too, so that nothing has to be there before.
 UV_INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python
@@ -15,6 +16,7 @@ help:
 	@echo "make test        all tests at the latest versions"
 	@echo "make test-floor  all tests at the oldest versions that pyproject.toml allows"
 	@echo "make check       lint and types"
+	@echo "make audit       known advisories about any package of the environment (asks PyPI)"
 
 $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=")'
@@ -34,7 +36,7 @@ demo-mcp: setup
 	@$(BIN)/python -m langchain_tool_selection demo --mcp 2>$(VENV)/mcp-servers.log || { cat $(VENV)/mcp-servers.log; exit 1; }
 
 test: setup
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 test-floor:
 	@$(MAKE) test VENV=.venv-floor GROUP=test RESOLUTION=lowest-direct ARGS="$(ARGS)"
@@ -50,6 +52,20 @@ types: setup
 	$(BIN)/mypy
 
 check: lint types
+
+# In an environment of its own, and over exactly the versions that are installed here.
+AUDIT = $(BIN)/uv tool run --quiet pip-audit@2.10.1 --disable-pip --no-deps --progress-spinner off --strict
+
+.PHONY: audit audit-data
+audit: audit-data
+	$(BIN)/uv pip freeze --python $(BIN)/python --exclude-editable >$(VENV)/installed.txt
+	$(AUDIT) --requirement $(VENV)/installed.txt
+
+# A mirror of PyPI may have the packages and no advisories, and then nothing is ever found. This version has some.
+audit-data: setup
+	@echo 'jinja2==2.10' >$(VENV)/known.txt
+	@$(AUDIT) --requirement $(VENV)/known.txt 2>&1 | grep -Eq 'Found [0-9]+ known' || \
+		{ echo "The advisories cannot be reached from here: nothing was audited."; exit 1; }
 
 clean:
 	rm -rf .venv* .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

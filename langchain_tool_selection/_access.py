@@ -12,7 +12,7 @@ import json
 import re
 import traceback
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fnmatch import translate
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -122,20 +122,39 @@ class Access:
         return tools if len(kept) == len(tools) else kept
 
     def narrowed(self, request: ToolCallRequest, runtime: AccessRuntime) -> ToolCallRequest:
-        """Return a tool call whose runtime lists only tools that may be used.
+        """Return a tool call as middleware behind this one, and the tool itself, may see it.
 
-        There other middleware looks for the tool that a human has edited a call into, and a tool for others
-        to call. Our own tools get the whole list, because they tell what is refused by it.
+        Its runtime lists only what may be used: there one looks for a tool to call, or for the one that a
+        human has edited a call into. And nobody can make it a call of a tool that is refused. Our own tools
+        get the whole list, because it tells them what is refused.
         """
-        if request.tool is not None and self._own(request.tool):
+        if self._refuses_nothing:
             return request
-        return _with_tools(request, self.permitted(request.runtime.tools, runtime))
+        tools = request.runtime.tools
+        return self._guarded(
+            request, runtime, tools if self._is_own_call(request) else self.permitted(tools, runtime)
+        )
 
     async def anarrowed(self, request: ToolCallRequest, runtime: AccessRuntime) -> ToolCallRequest:
         """As `narrowed`, awaiting the rule where it is a coroutine function."""
-        if request.tool is not None and self._own(request.tool):
+        if self._refuses_nothing:
             return request
-        return _with_tools(request, await self.apermitted(request.runtime.tools, runtime))
+        tools = request.runtime.tools
+        return self._guarded(
+            request, runtime, tools if self._is_own_call(request) else await self.apermitted(tools, runtime)
+        )
+
+    def _is_own_call(self, request: ToolCallRequest) -> bool:
+        return request.tool is not None and self._own(request.tool)
+
+    @property
+    def _refuses_nothing(self) -> bool:
+        return self._allow is None and not self._fingerprints
+
+    def _guarded(self, request: ToolCallRequest, runtime: AccessRuntime, tools: Sequence[Any]) -> _Guarded:
+        if tools is not request.runtime.tools:
+            request = replace(request, runtime=replace(request.runtime, tools=list(tools)))
+        return _Guarded.of(request, lambda tool: self.permits(tool, runtime))
 
     # Nothing is said of a tool, not even that its name is wrong, before the rule has allowed it.
 
@@ -166,9 +185,9 @@ class Access:
             verdict.close()
         self._warn_once(
             f"{setting} await",
-            "%s= has to be awaited, which is not possible here, and what it is asked about is refused%s",
+            "%s= has to be awaited, which can be done in ainvoke only, for a model call, a search or a "
+            "registered tool; what it was asked about is refused",
             setting,
-            "; use ainvoke" if setting == "allow" else "",
         )
         return False
 
@@ -231,10 +250,23 @@ class Access:
         return str(last[1])
 
 
-def _with_tools(request: ToolCallRequest, tools: Sequence[Any]) -> ToolCallRequest:
-    if tools is request.runtime.tools:
-        return request
-    return replace(request, runtime=replace(request.runtime, tools=list(tools)))
+class _Guarded(ToolCallRequest):
+    """A tool call that does not become one of a tool that is refused."""
+
+    _permits: Callable[[Any], bool]
+
+    @classmethod
+    def of(cls, request: ToolCallRequest, permits: Callable[[Any], bool]) -> _Guarded:
+        guarded = cls(**{field.name: getattr(request, field.name) for field in fields(request)})
+        object.__setattr__(guarded, "_permits", permits)  # a request warns of any other way
+        return guarded
+
+    def override(self, **changes: Any) -> ToolCallRequest:
+        """Return the call with changes. Without a tool, LangGraph answers that there is none of that name."""
+        tool = changes.get("tool")
+        if tool is not None and not self._permits(tool):
+            changes["tool"] = None
+        return _Guarded.of(super().override(**changes), self._permits)
 
 
 def _raised_at(error: Exception) -> str:

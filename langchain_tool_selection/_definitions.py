@@ -11,7 +11,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from langchain_tool_selection._documents import content_key
-from langchain_tool_selection._request import HARNESS_TOOLS
+from langchain_tool_selection._request import HARNESS_TOOLS, is_deferred
 from langchain_tool_selection._schema import SchemaPruning, prune_tool
 from langchain_tool_selection._tokens import count_tokens
 
@@ -95,9 +95,14 @@ class Definitions:
         return self._prune.unknown([definition_of(tool) for tool in tools if isinstance(tool, BaseTool)])
 
     def tokens(self, tool: Any, model: str = "") -> int:
-        """Return what a tool costs in a request, by the model's tokenizer if there is one here."""
+        """Return what a tool costs in a request, by the model's tokenizer if there is one here.
+
+        A tool that the provider loads on demand costs nothing until then.
+        """
         if not isinstance(tool, BaseTool):
-            return count_tokens([tool], model).tokens
+            return 0 if tool.get("defer_loading") else count_tokens([tool], model).tokens
+        if is_deferred(tool):
+            return 0
         known = self._of(tool)
         if model not in known.tokens:
             known.tokens[model] = count_tokens([known.definition], model).tokens

@@ -16,10 +16,10 @@ from typing import Annotated, Any
 from langchain.tools import ToolRuntime
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
-from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.types import Command
 from pydantic import BeforeValidator, Field
 
+from langchain_tool_selection._definitions import definition_of
 from langchain_tool_selection._documents import ToolDocument
 from langchain_tool_selection._index import Catalog
 from langchain_tool_selection._proxy import compact_parameters
@@ -278,8 +278,12 @@ class _Call:
                 takes = f"its parameters: ask for names=['{one_line(document.name, _LINE)}']"
             elif tool is None:  # other middleware brought it into the request
                 takes = "parameters: " + ", ".join(name for name, _ in document.parameters)
+            elif document.name in self._names:
+                takes = f"parameters: {compact_parameters(definition_of(tool))}"
             else:
                 takes = f"parameters: {compact_parameters(self._shared.definitions.of(tool))}"
+                if '"properties":{}' in takes and document.parameters:  # all were pruned
+                    takes += f"; it also takes {', '.join(name for name, _ in document.parameters)}"
             lines.append(f"- {_line(document)}\n  {takes}")
         call = self._settings.call_name
         return f"Found {len(lines)}. Call by {call}(name, arguments), not directly:\n" + "\n".join(lines)
@@ -294,7 +298,7 @@ class _Call:
     def _in_full(self, matches: Sequence[ToolDocument]) -> Iterator[str]:
         for document in matches[:_SCHEMAS]:
             if (tool := self._registered.get(document.name)) is not None:
-                whole = compact_parameters(convert_to_openai_tool(tool))
+                whole = compact_parameters(definition_of(tool))
                 yield f"All that `{one_line(document.name, _LINE)}` takes: {whole}"
 
     def _about_names(self, catalog: Catalog, matches: Sequence[ToolDocument]) -> Iterator[str]:
@@ -308,18 +312,22 @@ class _Call:
         asked = one_line(" ".join([self._text, *self._names]), 80)
         if not asked and not self._domain:
             return "Say what the tool should do: a verb and an object, such as 'send an email'."
+        if not asked:
+            return f"There are no tools in '{one_line(self._domain, 80)}'." + self._groups(catalog)
         if self._times_asked() > 1:
             return (
                 f"Still no tool matches '{asked}', and searching again for it will not change that. "
                 "Use other words, or answer without a tool."
             )
-        domains = _listed(document.domain for document in catalog.documents)
         where = f" in '{one_line(self._domain, 80)}'" if self._domain else ""
-        hint = f" Tools are grouped by: {domains}." if domains else ""
         return (
             f"No tool matches '{asked}'{where}. Try other words for it: what it does, and to what."
-            f"{hint} If nothing fits, answer without a tool."
+            f"{self._groups(catalog)} If nothing fits, answer without a tool."
         )
+
+    def _groups(self, catalog: Catalog) -> str:
+        domains = _listed(catalog.domains)
+        return f" Tools are grouped by: {domains}." if domains else ""
 
     def _times_asked(self) -> int:
         """How often this was asked since the user last wrote, this call included."""

@@ -47,7 +47,7 @@ class Plan:
     @property
     def overview(self) -> str:
         """What the search tool's description says of the domains, for the whole thread."""
-        if self.record is not None and self.record.overview:
+        if self.record is not None and self.record.overview is not None:
             return self.record.overview
         return overview_of(self.catalog) if self.catalog else ""
 

@@ -96,7 +96,7 @@ def wrap_calls(messages: Sequence[Any], hidden: Collection[str], call_tool: str)
 
 def compact_parameters(definition: Mapping[str, Any]) -> str:
     """Return the parameters of an OpenAI function dict for a model to read: a JSON schema on one line."""
-    parameters = definition["function"].get("parameters") or {}
+    parameters = definition.get("function", {}).get("parameters") or {}
     return json.dumps(parameters, ensure_ascii=False, separators=(",", ":"))
 
 

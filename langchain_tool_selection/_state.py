@@ -118,7 +118,7 @@ class ThreadRecord:
         reveals: What was added to the conversation since, in order.
         added: How many tools were shown for later user messages than the first, unasked.
         start: The message that the conversation began with.
-        overview: What the search tool's description says of the domains; empty if it says nothing.
+        overview: What the search tool's description says of the domains; `None` if it was not asked to.
     """
 
     key: str = ""
@@ -130,7 +130,7 @@ class ThreadRecord:
     reveals: tuple[Reveal, ...] = ()
     added: int = 0
     start: str = ""
-    overview: str = ""
+    overview: str | None = None
 
     @property
     def visible(self) -> tuple[str, ...]:
@@ -182,7 +182,7 @@ class ThreadRecord:
             reveals=_reveals_in(value.get("reveals")),
             added=added if isinstance(added, int) else 0,
             start=_text_in(value, "start"),
-            overview=_text_in(value, "overview"),
+            overview=_text_in(value, "overview") if value.get("overview") is not None else None,
         )
 
 

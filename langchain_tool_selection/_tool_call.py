@@ -52,9 +52,9 @@ class ToolCall:
 
     def is_unknown(self, result: ToolMessage | Command[Any]) -> bool:
         """Whether this is LangGraph's answer to a call of a tool that is not registered."""
-        if self.request.tool is not None or not isinstance(result, ToolMessage):
-            return False  # a tool may answer whatever it likes
-        return str(result.content).startswith(f"Error: {self.name} is not a valid tool, try one of [")
+        registered = ", ".join(tool.name for tool in self.request.runtime.tools)
+        listing = f" is not a valid tool, try one of [{registered}]."
+        return isinstance(result, ToolMessage) and listing in str(result.content)
 
     def unknown(self) -> ToolMessage:
         """Answer as if there was no such tool: the same whether there is none or it is refused."""

@@ -90,8 +90,8 @@ logger = logging.getLogger("langchain_tool_selection")
 class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
     """Shows a model the best tools for what the user wants, and `discover_tools` to find others.
 
-    For agents with more tools than a request should carry. It is not access control: a hidden tool is
-    one that the model is not shown, and a call that names it still runs.
+    For agents with more tools than a request should carry. Hiding a tool is not access control: a call
+    that names it still runs, unless `enforce` says otherwise. Access control is `allow`.
 
     Args:
         top_k: How many tools to show by relevance, beside those that must stay. With no more than
@@ -311,8 +311,13 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         tools = self._tools_of(permitted)
         record = ThreadRecord.from_state(request.state)
         kept = self._never_hidden(tools)
-        tools = self._in_play(request, tools, kept)
+        forced = self._forced(request, tools)
+        domains = self._domains_in_play(request)
+        if domains is not None:
+            tools = self._in_play(tools, domains, {**forced, **kept})
         candidates = len(tools) - len(kept)
+
+        self._warn_about_keep(tools)
 
         def sync() -> Catalog:
             return self._search.sync(tool for tool in tools.values() if self._is_searchable(tool))
@@ -320,13 +325,12 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         if exposure is None or self._activation.is_small(candidates, sync, exposure.name, traits.full_name):
             return Plan(request, tools, record, exposure or PerTurn())
         self._warn_about_missing(tools)
-        self._warn_about_keep(tools)
-        kept = {**self._forced(request, tools), **kept}
+        kept = {**forced, **kept}
         catalog = sync()
         self._activation.compare(catalog, exposure.name, traits.full_name)
         turns = self._turns(request)
         own_query = self._own_query(request)
-        key = _key(turns, own_query)
+        key = _key(turns, own_query, domains)
         pins, evicted = current_pins(request.state, record, tools, self._max_pins)
         plan = Plan(
             request,
@@ -351,7 +355,8 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             plan,
             situation=situation,
             query=_query(request, turns, own_query),
-            limit=self._policy.top_k + sum(map(len, counted)) + NEAR_MISSES,
+            # Of tools that are alike one is shown, however many there are.
+            limit=self._policy.top_k + sum(map(len, counted)) + NEAR_MISSES + len(catalog.alike),
         )
 
     def _situation(self, plan: Plan, kept: Mapping[str, Reason]) -> Situation:
@@ -402,8 +407,9 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
     def _bound(self, plan: Plan) -> Mapping[str, Any]:
         """Return the tools as they are to be bound."""
         described = {}
-        if self._discovery is not None and self._discovery.overview:
-            described[self._discovery.name] = f"{self._discovery.description} {plan.overview}".strip()
+        if self._discovery is not None and (self._discovery.overview or self._definitions.are_pruned):
+            overview = plan.overview if self._discovery.overview else ""
+            described[self._discovery.name] = f"{self._discovery.description} {overview}".strip()
         if not described and not self._definitions.are_pruned:
             return plan.tools
         return Bound(plan.tools, self._definitions, described)
@@ -456,26 +462,27 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             )
         return PerTurn() if name == "per_turn" else Grow()
 
-    def _in_play(
-        self, request: ModelRequest[Any], tools: dict[str, Any], kept: Mapping[str, Reason]
-    ) -> dict[str, Any]:
-        """Return the tools of the domains that `domains=` gives, and those that are kept anyway."""
+    def _domains_in_play(self, request: ModelRequest[Any]) -> Collection[str] | None:
+        """Return the domains that `domains=` gives; `None` for all."""
         if self._domains is None:
-            return tools
+            return None
         try:
             domains = self._domains(request.state, request.runtime)
-            wanted = None if domains is None else check_names("what domains= returns", domains)
+            return None if domains is None else check_names("what domains= returns", domains)
         except Exception as error:
             self._warn_once(
                 f"domains {type(error).__name__}", "domains= failed, all domains are in play: %r", error
             )
-            return tools
-        if wanted is None:
-            return tools
+            return None
+
+    def _in_play(
+        self, tools: dict[str, Any], domains: Collection[str], kept: Mapping[str, Reason]
+    ) -> dict[str, Any]:
+        """Return the tools of these domains, and those that are kept anyway."""
         return {
             name: tool
             for name, tool in tools.items()
-            if name in kept or self._search.document_of(tool).domain in wanted
+            if name in kept or self._search.document_of(tool).domain in domains
         }
 
     def _limits(self, tools: Mapping[str, Any], catalog: Catalog, traits: ModelTraits) -> Limits:
@@ -601,10 +608,15 @@ def _access_runtime(request: ModelRequest[Any]) -> AccessRuntime:
     return AccessRuntime.of(request.runtime, request.state)
 
 
-def _key(turns: Sequence[Turn], own_query: Query | None) -> str:
-    """Return what identifies this user turn; empty if no user wrote anything and nobody asks for it."""
+def _key(turns: Sequence[Turn], own_query: Query | None, domains: Collection[str] | None) -> str:
+    """Return what identifies this user turn; empty if no user wrote anything and nobody asks for it.
+
+    A phase with other domains is a turn of its own, because nothing of it was ranked before.
+    """
     key = next((turn.key for turn in turns if turn.key), "")
-    return key if own_query is None else digest(key, repr(own_query.parts))
+    if own_query is not None:
+        key = digest(key, repr(own_query.parts))
+    return key if domains is None else digest(key, *sorted(domains))
 
 
 def _query(request: ModelRequest[Any], turns: Sequence[Turn], own_query: Query | None) -> Query:

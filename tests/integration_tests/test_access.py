@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 from deepagents import create_deep_agent
+from deepagents.backends import FilesystemBackend
+from deepagents.middleware.skills import SkillsMiddleware
 from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.agents.middleware.types import TracePolicy, omit_payload
 from langchain.tools import ToolRuntime
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as tool_decorator
 from langgraph.types import Command
@@ -39,7 +42,16 @@ from .agents import (
     thread,
     user,
 )
-from .exposures import TRANSPORTS, StrictLog, agent_on, chat_completions, said, say, tool_addition
+from .exposures import (
+    StrictLog,
+    additional_tools,
+    agent_on,
+    chat_completions,
+    said,
+    say,
+    tool_addition,
+    tool_reference,
+)
 from .test_streaming import Wire
 
 ROLES = {"clerk": ["send_*", "play_music", "tag:public", "domain:garden"], "boss": ["*"]}
@@ -237,7 +249,7 @@ async def test_a_rule_that_has_to_be_awaited_refuses_everything_where_it_cannot_
         result = await ask("sync", agent, "send an email")
     assert [sent.tools for sent in model.calls] == [[], []]
     assert answers(result, "send_email") == ["There is no tool named `send_email`."]
-    assert [r.getMessage() for r in caplog.records if "use ainvoke" in r.getMessage()]
+    assert [r.getMessage() for r in caplog.records if "in ainvoke only" in r.getMessage()]
     assert len(caplog.records) == 1
 
 
@@ -427,6 +439,16 @@ async def test_to_a_human_behind_this_middleware_what_is_refused_is_not_there_ei
     assert "lock_door" not in str(error.value).partition("Available tools:")[2]
 
 
+async def test_not_even_a_search_can_be_edited_into_what_is_refused(path, memory):
+    tool, ran = noting("lock_door")
+    settings = {"tools": office_with(tool), "allow": may_not_lock, "saver": memory}
+    agent, _ = build([discover("music"), "Done."], **settings, **approval(False, DISCOVER))
+    await ask(path, agent, "send an email", config=thread())
+    with pytest.raises(TypeError, match="not registered"):
+        await ask(path, agent, decide(EDITED), config=thread())
+    assert not ran
+
+
 async def test_a_tool_that_looks_for_others_to_call_finds_none_that_is_refused(path):
     @tool_decorator
     def report(runtime: ToolRuntime[Any, Any]) -> str:
@@ -439,17 +461,46 @@ async def test_a_tool_that_looks_for_others_to_call_finds_none_that_is_refused(p
     assert "lock_door" not in answers(result, "report")[0]
 
 
-async def test_what_an_inner_middleware_brings_is_out_of_reach_of_the_rule(path):
-    """It comes after this one and is nobody's to refuse: the docs say to put such middleware first."""
-    late, ran = noting("read_diary")
+async def test_what_inner_middleware_brings_is_shown_by_it_and_does_not_run(path):
+    """It is bound behind this middleware, so that the model sees it. Its call is one of no tool."""
+    diary, ran = noting("read_diary")
+    tides = make_tool("read_tides", "Read the tide tables of a harbour.")
     agent, model = build(
-        [call("read_diary"), "Done."],
-        inner=[Offering(lambda request: [late])],
+        [calls(("read_diary", {}), ("read_tides", {})), "Done."],
+        inner=[Offering(lambda request: [diary, tides])],
         allow=lambda tool, runtime: tool.name != "read_diary",
     )
-    await ask(path, agent, "send an email")
+    result = await ask(path, agent, "send an email")
     assert "read_diary" in model.calls[0].tools
-    assert ran == ["read_diary"]
+    assert not ran
+    assert answers(result, "read_diary")[0].startswith("There is no tool named `read_diary`.")
+    assert answers(result, "read_tides") == ["read_tides did it"]
+
+
+async def test_the_tools_that_a_skill_of_deepagents_brings_are_ruled_when_they_are_called(path, tmp_path):
+    """deepagents puts skills behind the caller's middleware, whatever the order."""
+    skill = tmp_path / "skills" / "tides" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    head = "name: tides\ndescription: Reads tides.\nmetadata:\n  include_tools: read_tides read_diary"
+    skill.write_text(f"---\n{head}\n---\nRead tides.\n")
+    diary, ran = noting("read_diary")
+    tides = make_tool("read_tides", "Read the tide tables of a harbour.")
+    files = FilesystemBackend(root_dir=str(tmp_path), virtual_mode=True)
+    script = [
+        call("read_file", file_path="/skills/tides/SKILL.md"),
+        calls(("read_diary", {}), ("read_tides", {})),
+        "Done.",
+    ]
+    selection = ToolSelectionMiddleware(
+        top_k=1, enforce=True, allow=lambda tool, runtime: tool.name != "read_diary"
+    )
+    skills = SkillsMiddleware(backend=files, sources=["/skills/"], tools=[tides, diary])
+    model = ScriptedChatModel(script=script)
+    agent = create_deep_agent(model, tools=office(), backend=files, middleware=[selection, skills])
+    result = await ask(path, agent, "send an email")
+    assert not ran
+    assert answers(result, "read_diary")[0].startswith("There is no tool named `read_diary`.")
+    assert answers(result, "read_tides") == ["read_tides did it"]
 
 
 # -- roles that change during a thread -------------------------------------------------------------------
@@ -552,8 +603,9 @@ async def test_a_subagent_is_bound_by_the_rule_only_with_a_middleware_of_its_own
 # - how long it takes: a rule is asked about every tool, and what is refused never gets as far as the tools
 #   of inner middleware, which a call of a name that nobody has registered does;
 # - `return_direct`: LangChain ends a run behind a call of such a tool, whoever answered it;
-# - what LangChain and other middleware show of the tools that are registered: `runtime.tools` ahead of this
-#   middleware, the traces of hooks that wrap this one, and which of two tools with one name is registered;
+# - what stands ahead of this middleware and sees the registered tools: `runtime.tools` in its hooks, and the
+#   traces of hooks that wrap this one, unless they leave out their inputs; and which of two tools that have
+#   one name LangChain registers;
 # - the audit log, whose readers are to know, and that a rule has failed, which is logged without a name.
 
 REFUSED = {
@@ -580,6 +632,9 @@ def refused_tools() -> list[Any]:
 
 class Lending(Offering):
     """Adds a tool to each request, or none, and knows no others."""
+
+    # It wraps this middleware, and its spans would hold the requests as they were before anything was refused.
+    trace_policy = TracePolicy(process_inputs=omit_payload)
 
     def _with_tool(self, request: Any) -> Any:
         lent = self._offered.get(request.tool_call["name"])
@@ -657,7 +712,11 @@ VOLATILE = re.compile(
 
 def lasting(value: Any) -> str:
     """Return a value as text, without what is new each time."""
-    return VOLATILE.sub("-", value if isinstance(value, str) else json.dumps(value, default=repr))
+    return VOLATILE.sub("-", value if isinstance(value, str) else json.dumps(value, default=plain))
+
+
+def plain(value: Any) -> Any:
+    return value.model_dump() if isinstance(value, BaseMessage) else repr(value)
 
 
 class Collecting(logging.Handler):
@@ -717,7 +776,8 @@ async def transcript(client: Any, exposure: str, path: str, allow: Any, register
     return {
         "model": [lasting(payload) for payload in log.payloads],
         "values": [lasting(part) for mode, part in streamed if mode == "values"],
-        "user": sorted(lasting([mode, part]) for mode, part in streamed),
+        # Parallel calls stream in the order in which they end.
+        "user": sorted(lasting([mode, part]) for mode, part in streamed if mode != "values"),
         "state": lasting(dict((await agent.aget_state(thread())).values)),
         "log": sorted(line for line in logged.lines if line.startswith("langchain_tool_selection")),
         "trace": sorted(map(lasting, spans)),
@@ -725,19 +785,23 @@ async def transcript(client: Any, exposure: str, path: str, allow: Any, register
 
 
 PLAYED = [
-    *((client, "append") for client in TRANSPORTS),
-    (chat_completions, "grow"),
-    (chat_completions, "per_turn"),
-    (chat_completions, "proxy"),
-    (tool_addition, "proxy"),
+    (tool_addition, "append", "sync"),
+    (tool_addition, "append", "async"),
+    (tool_reference, "append", "async"),
+    (additional_tools, "append", "sync"),
+    (chat_completions, "grow", "async"),
+    (chat_completions, "per_turn", "sync"),
+    (chat_completions, "proxy", "async"),
+    (tool_addition, "proxy", "sync"),
 ]
+"""Each exposure on the clients that have it, each on one of the two paths, which differ in who awaits only."""
 
 
 def named(value: Any) -> str:
     return getattr(value, "__name__", value)
 
 
-@pytest.mark.parametrize(("client", "exposure"), PLAYED, ids=named)
+@pytest.mark.parametrize(("client", "exposure", "path"), PLAYED, ids=named)
 async def test_what_is_refused_leaves_no_trace_in_any_byte(client, exposure, path):
     allow = not_hidden if path == "sync" else awaited_not_hidden
     there = await transcript(client, exposure, path, allow, registered=True)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from langchain_core.tools import BaseTool
 
-from langchain_tool_selection import ToolSelectionMiddleware
+from langchain_tool_selection import SchemaPruning, ToolSelectionMiddleware, prune_tool
+from langchain_tool_selection._tokens import count_tokens
 from langchain_tool_selection.demo.mcp_servers import (
     Outcome,
     Workplace,
@@ -94,3 +95,16 @@ def test_most_of_what_is_hidden_is_found_by_one_search(workplace: Workplace, too
     outcomes = asyncio.run(play(workplace.requests[9:], tools, ToolSelectionMiddleware(top_k=1)))
     assert sum(outcome.discovered for outcome in outcomes) >= 3
     assert sum(outcome.reached for outcome in outcomes) >= 9
+
+
+@pytest.mark.parametrize("options", [SchemaPruning(), SchemaPruning(keep_if_none_required=True)])
+def test_every_pruned_tool_is_sound_and_they_cost_half_at_most(
+    tools: list[BaseTool], options: SchemaPruning
+) -> None:
+    pytest.importorskip("langchain_anthropic")
+    pruning = pytest.importorskip("benchmarks.pruning")
+    whole = [schema_of(tool) for tool in tools]
+    pruned = [prune_tool(schema, options) for schema in whole]
+    for before, after in zip(whole, pruned, strict=True):
+        assert list(pruning.failures(before["function"], after["function"], options)) == [], before
+    assert count_tokens(pruned).tokens < count_tokens(whole).tokens / 2

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from deepagents import create_deep_agent
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.tools import StructuredTool, Tool
 from langchain_core.tools import tool as as_tool
@@ -366,8 +365,9 @@ async def test_marks_of_other_middleware_survive_on_the_pruned_copy(path, log):
 
 
 async def test_the_harness_keeps_its_own_descriptions(path):
+    deepagents = pytest.importorskip("deepagents")
     model = ScriptedChatModel(script=["Done."])
-    agent = create_deep_agent(
+    agent = deepagents.create_deep_agent(
         model,
         tools(),
         middleware=[ToolSelectionMiddleware(top_k=1, prune=SchemaPruning())],

@@ -9,8 +9,8 @@ from langchain.agents.middleware.types import PrivateStateAttr
 
 from langchain_tool_selection._state import (
     THREAD,
-    ToolSelectionState,
     ThreadRecord,
+    ToolSelectionState,
     last_write,
     merge_pins,
     pins_in,
