@@ -112,7 +112,7 @@ def all_parameters(setup: Setup) -> Iterator[None]:
 
 @contextmanager
 def domain(setup: Setup) -> Iterator[None]:
-    """Leave the server's name out of the documents."""
+    """Leave the server's name out of the documents, and with it all that comes of sharing a server."""
     setup.document = lambda d: replace(d, domain="")
     yield
 
@@ -154,6 +154,16 @@ def surface_forms(setup: Setup) -> AbstractContextManager[None]:
     return patched(_lexical, "_SURFACE_WEIGHT", 0.0)
 
 
+def sentences(setup: Setup) -> AbstractContextManager[None]:
+    """Score a request of several sentences as a whole only."""
+    return patched(_lexical, "_SENTENCE_WEIGHT", 0.0)
+
+
+def servers(setup: Setup) -> AbstractContextManager[None]:
+    """Let no tool gain from others of its server."""
+    return patched(_lexical, "_SERVER_WEIGHT", 0.0)
+
+
 def families(setup: Setup) -> AbstractContextManager[None]:
     """Know no near-synonyms."""
     return patched(_lexical, "FAMILIES", {})
@@ -187,6 +197,8 @@ INGREDIENTS: dict[str, Patch] = {
     "camel-case splitting": camel_case,
     "typo fallback": typo_fallback,
     "surface forms": surface_forms,
+    "sentences": sentences,
+    "shared servers": servers,
     "families": families,
     "quotation marks": quotation_marks,
     "joined words": joined_words,

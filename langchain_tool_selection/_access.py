@@ -76,7 +76,7 @@ def _definition(tool: Any) -> Any:
     if isinstance(tool, Mapping):
         return dict(tool)
     if not isinstance(tool, BaseTool):
-        return None
+        return getattr(tool, "inputSchema", None)  # a tool of MCP's own
     # Not as LangChain converts it for a provider, which may change with its version.
     schema = tool.tool_call_schema
     if isinstance(schema, Mapping):
@@ -105,7 +105,7 @@ class Access:
         own: Callable[[Any], bool],
     ) -> None:
         self._allow: Predicate | None = _by_role(allow, document_of) if isinstance(allow, Mapping) else allow
-        self._fingerprints = dict(fingerprints or {})
+        self._fingerprints = _checked_fingerprints(fingerprints)
         self._found: dict[str, tuple[Any, ...]] = {}  # by name: what was hashed last, and what it came to
         self._on_change = on_change
         self._own = own
@@ -317,6 +317,20 @@ def _listed(value: Any) -> Iterable[Any]:
         if isinstance(value, list | tuple | set | frozenset)
         else ()
     )
+
+
+def _checked_fingerprints(fingerprints: Any) -> dict[str, str]:
+    if fingerprints is None:
+        return {}
+    if not isinstance(fingerprints, Mapping):
+        kind = type(fingerprints).__name__
+        msg = f"fingerprints must map tool names to what fingerprint_of gives, got {kind}"
+        raise TypeError(msg)
+    for name, fingerprint in fingerprints.items():
+        if not isinstance(fingerprint, str):
+            msg = f"fingerprints[{name!r}] takes what fingerprint_of gives, got {fingerprint!r}"
+            raise TypeError(msg)
+    return dict(fingerprints)
 
 
 def check_allow(allow: Any) -> None:

@@ -8,7 +8,7 @@ makes the whole conversation cold; the exposures differ in how often they let th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,8 +19,8 @@ from langchain_tool_selection._models import ExposureName, Transport
 from langchain_tool_selection._policy import ReasonKind, Selection
 from langchain_tool_selection._proxy import unwrap_calls, wrap_calls
 from langchain_tool_selection._query import message_mark
-from langchain_tool_selection._reveal import found_at_end, is_anchor, with_reveals
-from langchain_tool_selection._state import Reveal, ThreadRecord
+from langchain_tool_selection._reveal import found_at_end, newest_anchor, with_reveals
+from langchain_tool_selection._state import PINS, Reveal, ThreadRecord, pins_in, state_value
 
 _ADDED_BY_CHANGE = (5, 15)
 """How many tools a user message, and a thread, may add unasked where each addition makes the conversation
@@ -189,10 +189,10 @@ class Append(PerTurn):
         reveals = [reveal for reveal in record.reveals if reveal.anchor in marks]
         visible = {*array, *(name for reveal in reveals for name in reveal.names)}
         due = [name for name in selection.names if name not in visible]
-        anchor = next((message for message in reversed(request.messages) if is_anchor(message)), None)
-        carried = (
-            found_at_end(request.messages) if self._needs_a_search else due if anchor is not None else ()
-        )
+        anchor = newest_anchor(request)
+        carried: Sequence[str] = due if anchor is not None else ()
+        if self._needs_a_search:
+            carried = found_at_end(request.messages)
         array += tuple(name for name in due if name not in carried)
         revealed = tuple(name for name in due if name in carried)
         if revealed:
@@ -234,7 +234,9 @@ class Proxy(PerTurn):
     ) -> Rendered:
         """See `PerTurn.render`."""
         array = _array(selection, tools, record)
-        messages = wrap_calls(request.messages, tools.keys() - set(array), self.call_tool)
+        # What was found stays wrapped when it is gone from the request: the model reads what it wrote.
+        found = pins_in(state_value(request.state, PINS))
+        messages = wrap_calls(request.messages, {*tools, *found}.difference(array), self.call_tool)
         return Rendered(request.override(tools=[tools[name] for name in array], messages=messages), array)
 
     def receive(

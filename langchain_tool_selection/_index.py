@@ -217,10 +217,10 @@ class ToolIndex:
         if known is not None:
             return known[1]
         document = self._read(tool)
-        # What counts by identity in the key has to stay alive as long as the key does.
-        self._documents[key] = ((tool.args_schema, tool.metadata), document)
-        if len(self._documents) > _DOCUMENTS:
-            with self._lock:
+        with self._lock:
+            # What counts by identity in the key has to stay alive as long as the key does.
+            self._documents[key] = ((tool.args_schema, tool.metadata), document)
+            if len(self._documents) > _DOCUMENTS:
                 self._documents.pop(next(iter(self._documents)), None)
         return document
 

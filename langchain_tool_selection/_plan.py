@@ -100,7 +100,8 @@ class Plan:
             array=before.array,
             reveals=before.reveals,
             added=before.added,
-            start=self.start,
+            # A compaction in mid-turn is made use of at the next user message.
+            start=before.start if self.ranked and before.start else self.start,
             overview=before.overview,
         )
         if not self.exposure.keeps:

@@ -250,7 +250,7 @@ class _Admission:
         if left is not None:
             left -= sum(map(self._limits.tokens, self._kept))
         for name in names:
-            if len(taken) >= room or len(self.cut) >= NEAR_MISSES:
+            if len(taken) >= room:
                 break
             group = self._limits.alike.get(name, name)
             if name in self._kept:

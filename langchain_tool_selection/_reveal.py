@@ -22,7 +22,7 @@ from langchain_tool_selection._models import Transport
 from langchain_tool_selection._query import message_mark
 from langchain_tool_selection._request import name_of
 from langchain_tool_selection._search import WarnOnce
-from langchain_tool_selection._state import Reveal, found_in
+from langchain_tool_selection._state import Reveal, found_in, state_value
 
 _warn_once = WarnOnce()
 
@@ -38,9 +38,23 @@ def is_anchor(message: Any) -> bool:
     return isinstance(message, HumanMessage | ToolMessage)
 
 
+def newest_anchor(request: ModelRequest[Any]) -> Any:
+    """Return the newest message to reveal tools behind; `None` if there is none.
+
+    One of the conversation if possible: what other middleware adds to a request may be gone from the next.
+    """
+    anchors = [message for message in request.messages if is_anchor(message)]
+    lasting = {message_mark(message) for message in state_value(request.state, "messages") or ()}
+    newest = anchors[-1] if anchors else None
+    return next((one for one in reversed(anchors) if message_mark(one) in lasting), newest)
+
+
 def found_at_end(messages: Sequence[Any]) -> list[str]:
-    """Return the tools that the searches found whose answers end the conversation."""
-    return [name for index in _batch(messages, len(messages) - 1) for name in found_in(messages[index])]
+    """Return the tools that the searches found which the model has not answered yet."""
+    last = len(messages) - 1
+    while last >= 0 and isinstance(messages[last], HumanMessage | SystemMessage):
+        last -= 1
+    return [name for index in _batch(messages, last) for name in found_in(messages[index])]
 
 
 def with_reveals(

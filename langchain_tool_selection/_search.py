@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from contextvars import copy_context
 from typing import Any, NamedTuple
 
 from langchain_tool_selection._documents import ToolDocument, ToolHints
@@ -13,6 +17,9 @@ from langchain_tool_selection._ranking import Hit, Query
 from langchain_tool_selection._state import ThreadRecord
 
 logger = logging.getLogger("langchain_tool_selection")
+
+_HANGING = 64
+"""Searches that may be under way at once; a service that hangs must not fill the machine with threads."""
 
 
 class Found(NamedTuple):
@@ -46,8 +53,13 @@ class SafeSearch:
     Shared by all threads and agents of a middleware: it holds caches, no conversation.
     """
 
-    def __init__(self, ranker: Any, hints: Mapping[str, ToolHints] | None = None) -> None:
+    def __init__(
+        self, ranker: Any, hints: Mapping[str, ToolHints] | None = None, *, timeout: float | None = None
+    ) -> None:
         self._index = ToolIndex(ranker, hints=hints)
+        # Words are ranked in this process and cannot hang.
+        self._timeout = None if isinstance(self._index.ranker, LexicalRanker) else timeout
+        self._threads = threading.BoundedSemaphore(_HANGING)
         self._by_words = ToolIndex(LexicalRanker())
         self._warn_once = WarnOnce()
 
@@ -80,7 +92,7 @@ class SafeSearch:
         if catalog is None:
             return Found([])
         try:
-            return Found(catalog.search(query, limit=limit))
+            return Found(self._in_time(lambda: catalog.search(query, limit=limit)))
         except Exception as error:
             return self._search_by_words(catalog, query, limit, error)
 
@@ -89,9 +101,30 @@ class SafeSearch:
         if catalog is None:
             return Found([])
         try:
-            return Found(await catalog.asearch(query, limit=limit))
+            return Found(await asyncio.wait_for(catalog.asearch(query, limit=limit), self._timeout))
         except Exception as error:
             return self._search_by_words(catalog, query, limit, error)
+
+    def _in_time(self, search: Callable[[], list[Hit]]) -> list[Hit]:
+        """Search in a thread that nobody waits for longer than the timeout, nor at the end of the program."""
+        if self._timeout is None:
+            return search()
+        if not self._threads.acquire(blocking=False):
+            msg = f"{_HANGING} earlier searches have not come back yet"
+            raise TimeoutError(msg)
+        answer: Future[list[Hit]] = Future()
+        context = copy_context()
+
+        def run() -> None:
+            try:
+                answer.set_result(context.run(search))
+            except BaseException as error:
+                answer.set_exception(error)
+            finally:
+                self._threads.release()
+
+        threading.Thread(target=run, daemon=True, name="tool-selection").start()
+        return answer.result(self._timeout)
 
     def _search_by_words(self, catalog: Catalog, query: Query, limit: int | None, error: Exception) -> Found:
         ranker, kind = type(catalog.ranker).__name__, type(error).__name__

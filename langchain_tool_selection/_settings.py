@@ -35,9 +35,25 @@ def check_number(setting: str, value: Any) -> None:
 def check_budget(value: Any) -> None:
     """Check `token_budget`: a number of tokens, a share, or `None`."""
     check_number("token_budget", value)
-    if value is not None and (value <= 0 or (value > 1 and int(value) != value)):
+    is_share = isinstance(value, float) and 0 < value < 1
+    if value is not None and not is_share and not (isinstance(value, int) and value > 0):
         msg = f"token_budget must be a share between 0 and 1 or a whole number of tokens, got {value!r}"
         raise ValueError(msg)
+
+
+def check_timeout(value: Any) -> None:
+    """Check `ranker_timeout`: seconds, more than 0, or `None`."""
+    check_number("ranker_timeout", value)
+    if value is not None and value <= 0:
+        msg = f"ranker_timeout must be more than 0 seconds, or None to wait, got {value!r}"
+        raise ValueError(msg)
+
+
+def check_type(setting: str, value: Any, kind: type) -> None:
+    """Check that `value` is a `kind`, or `None`."""
+    if value is not None and not isinstance(value, kind):
+        msg = f"{setting} takes {kind.__name__}(...) or None, got {value!r}"
+        raise TypeError(msg)
 
 
 def check_choice(setting: str, value: Any, known: Sequence[str]) -> None:

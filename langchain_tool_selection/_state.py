@@ -180,7 +180,7 @@ class ThreadRecord:
             exposure=_text_in(value, "exposure"),
             array=tuple(pins_in(value.get("array"))),
             reveals=_reveals_in(value.get("reveals")),
-            added=added if isinstance(added, int) else 0,
+            added=added if isinstance(added, int) and 0 <= added < 2**31 else 0,
             start=_text_in(value, "start"),
             overview=_text_in(value, "overview") if value.get("overview") is not None else None,
         )

@@ -43,12 +43,16 @@ class CacheUsage:
         """Read totals from graph state, whatever it holds."""
         if not isinstance(value, Mapping):
             return cls()
-        return cls(*(max(0, n) if isinstance(n := value.get(f.name), int) else 0 for f in fields(cls)))
+        counts = (value.get(field.name) for field in fields(cls))
+        return cls(*(n if isinstance(n, int) and 0 <= n < _MOST else 0 for n in counts))
 
     def to_state(self) -> dict[str, int]:
         """Return the totals as JSON values."""
         return asdict(self)
 
+
+_MOST = 2**53
+"""No thread gets there; a checkpointer that is handed more than 64 bits ends the run."""
 
 _READ = ("cache_read",)
 # Anthropic's client splits what was written by how long it is kept, and then leaves the sum at 0. OpenAI's

@@ -71,6 +71,8 @@ from langchain_tool_selection._settings import (
     check_count,
     check_function,
     check_number,
+    check_timeout,
+    check_type,
 )
 from langchain_tool_selection._shared import Shared
 from langchain_tool_selection._state import (
@@ -99,6 +101,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         always_include: Names of tools that are never hidden; they do not count against `top_k`.
         ranker: A `Ranker`; LangChain `Embeddings`, fused with the default; or a scorer
             `(tool, query_tokens) -> float`. `None` means words: no model, no key, no download.
+        ranker_timeout: Seconds that `ranker` may take for one search; then words rank. `None` waits.
         hints: Examples, tags and domains that tools are searched by, by tool name; never sent.
         query: Gives the text (or `Query`) to search for, from the request; `None` from it means
             nothing to search for. By default it is read from the conversation.
@@ -158,6 +161,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         always_include: Collection[str] = (),
         *,
         ranker: Any = None,
+        ranker_timeout: float | None = 10.0,
         hints: Mapping[str, ToolHints] | None = None,
         query: Callable[[ModelRequest[Any]], str | Query | None] | None = None,
         min_score: float | None = None,
@@ -185,20 +189,15 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         check_choice("on_no_match", on_no_match, get_args(OnNoMatch))
         check_choice("exposure", exposure, ("auto", *get_args(ExposureName)))
         check_number("min_score", min_score)
+        check_timeout(ranker_timeout)
         check_function("query", query, "the model request")
         check_function("domains", domains, "state and runtime")
         check_function("on_change", on_change, "a tool and its fingerprint")
         check_budget(token_budget)
         check_allow(allow)
-        if collect is not None and not isinstance(collect, Collect):
-            msg = f"collect takes Collect(...) or None, got {collect!r}"
-            raise TypeError(msg)
-        if prune is not None and not isinstance(prune, SchemaPruning):
-            msg = f"prune takes SchemaPruning(...) or None, got {prune!r}"
-            raise TypeError(msg)
-        if discovery is not None and not isinstance(discovery, Discovery):
-            msg = f"discovery takes Discovery(...) or None, got {discovery!r}"
-            raise TypeError(msg)
+        check_type("collect", collect, Collect)
+        check_type("prune", prune, SchemaPruning)
+        check_type("discovery", discovery, Discovery)
         if discovery is None and exposure == "proxy":
             msg = (
                 "exposure='proxy' shows tools in search results and needs discovery=Discovery(...), got None"
@@ -215,7 +214,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         self._domains = domains
         self._enforce = enforce
         self._definitions = Definitions(prune)
-        self._search = SafeSearch(ranker, hints)
+        self._search = SafeSearch(ranker, hints, timeout=ranker_timeout)
         self._access = Access(
             allow,
             document_of=self._search.document_of,
@@ -235,6 +234,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             if exposure == "proxy":
                 self.tools.append(make_call_tool(discovery.call_name, shared, discovery.name))
         self._own = frozenset(tool.name for tool in self.tools)
+        self._own_functions = frozenset(id(tool.func) for tool in self.tools)
 
     # -- the model call ------------------------------------------------------------------------------
 
@@ -313,14 +313,21 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         kept = self._never_hidden(tools)
         forced = self._forced(request, tools)
         domains = self._domains_in_play(request)
+        out_of_play: Collection[str] = ()
         if domains is not None:
-            tools = self._in_play(tools, domains, {**forced, **kept})
+            out_of_play = self._out_of_play(tools, domains, {**forced, **kept})
+            # Where what was shown stays, it stays through a change of domains too: it cannot be found any
+            # more, but its place in the prompt is kept.
+            stays = record.visible if record and exposure and exposure.keeps else ()
+            tools = {n: tool for n, tool in tools.items() if n not in out_of_play or n in stays}
         candidates = len(tools) - len(kept)
 
         self._warn_about_keep(tools)
 
         def sync() -> Catalog:
-            return self._search.sync(tool for tool in tools.values() if self._is_searchable(tool))
+            return self._search.sync(
+                tool for name, tool in tools.items() if self._is_searchable(tool) and name not in out_of_play
+            )
 
         if exposure is None or self._activation.is_small(candidates, sync, exposure.name, traits.full_name):
             return Plan(request, tools, record, exposure or PerTurn())
@@ -442,7 +449,9 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             return None
         if name == "proxy" and self._discovery is not None:
             return Proxy(self._discovery.call_name)
-        if name == "append" and traits.transport is not None:
+        # References live in the answers of searches, and without a search tool there are none.
+        is_blind = traits.transport == "tool_reference" and self._search_name is None
+        if name == "append" and traits.transport is not None and not is_blind:
             return Append(
                 traits.transport, self._search_name, traits.thinks or has_thinking(request.messages)
             )
@@ -475,15 +484,15 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             )
             return None
 
-    def _in_play(
-        self, tools: dict[str, Any], domains: Collection[str], kept: Mapping[str, Reason]
-    ) -> dict[str, Any]:
-        """Return the tools of these domains, and those that are kept anyway."""
-        return {
-            name: tool
+    def _out_of_play(
+        self, tools: Mapping[str, Any], domains: Collection[str], kept: Collection[str]
+    ) -> frozenset[str]:
+        """Return the tools of other domains than these, but for those that are kept anyway."""
+        return frozenset(
+            name
             for name, tool in tools.items()
-            if name in kept or self._search.document_of(tool).domain in domains
-        }
+            if name not in kept and self._search.document_of(tool).domain not in domains
+        )
 
     def _limits(self, tools: Mapping[str, Any], catalog: Catalog, traits: ModelTraits) -> Limits:
         budget = self._token_budget
@@ -506,29 +515,27 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             )
 
     def _tools_of(self, permitted: Sequence[Any]) -> dict[str, Any]:
-        def on_duplicate(name: str, tool: Any) -> None:
-            self._check_own_name(name, tool)
+        def on_duplicate(name: str, _tool: Any) -> None:
             self._warn_once(f"duplicate {name}", "two tools are named %r; only the first is sent", name)
 
+        # A server that names a tool as one of ours takes nothing away from the agent but that tool.
+        ours = {tool.name: tool for tool in permitted if self._is_own(tool)}
         tools = tools_by_name(permitted, on_duplicate)
         for name in self._own & tools.keys():
-            self._check_own_name(name, tools[name])
+            if name not in ours:
+                setting = "name" if name == self._search_name else "call_name"
+                msg = (
+                    f"this agent has another tool named {name!r}, the name of a tool of "
+                    "ToolSelectionMiddleware; rename one of them, e.g. with "
+                    f"ToolSelectionMiddleware(discovery=Discovery({setting}=...))"
+                )
+                raise ValueError(msg)
+            tools[name] = ours[name]
         return tools
 
     def _is_own(self, tool: Any) -> bool:
         # Compared by function, because other middleware may have sent a marked copy of our tool.
-        function = getattr(tool, "func", None)
-        return function is not None and any(function is own.func for own in self.tools)
-
-    def _check_own_name(self, name: str, tool: Any) -> None:
-        """Check that what has the name of one of our tools is that tool."""
-        if name in self._own and not self._is_own(tool):
-            setting = "name" if name == self._search_name else "call_name"
-            msg = (
-                f"this agent has another tool named {name!r}, the name of a tool of ToolSelectionMiddleware; "
-                f"rename one of them, e.g. with ToolSelectionMiddleware(discovery=Discovery({setting}=...))"
-            )
-            raise ValueError(msg)
+        return id(getattr(tool, "func", self)) in self._own_functions
 
     def _is_searchable(self, tool: Any) -> bool:
         return isinstance(tool, BaseTool) and not self._is_own(tool)

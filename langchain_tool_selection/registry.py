@@ -13,6 +13,8 @@ Example:
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Collection, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -97,14 +99,12 @@ class ToolRegistry:
             ValueError: the name is taken.
         """
         schema = {"type": "object", "properties": {}} if parameters is None else parameters
-        if not isinstance(schema, Mapping):
-            msg = f"parameters of {name!r} must be a JSON schema as a dict, got {type(schema).__name__}"
-            raise TypeError(msg)
+        _check(name, description, schema)
         for setting, words in (("tags", tags), ("examples", examples)):
             if isinstance(words, str):
                 msg = f"{setting} of {name!r} takes a list of strings, got {words!r}"
                 raise TypeError(msg)
-        tool = {"name": name, "description": description, "parameters": deepcopy(dict(schema))}
+        tool = {"name": name, "description": description or "", "parameters": deepcopy(dict(schema))}
         document = document_of(tool)
         if name in self._tools:
             msg = f"a tool named {name!r} is registered already; unregister it first, or use another name"
@@ -171,6 +171,26 @@ class ToolRegistry:
         everything = count_tokens([_for(provider, tool) for tool in self._tools.values()], model)
         counted = count_tokens(sent, model)
         return Payload(sent, counted.tokens, everything.tokens, counted.counter)
+
+
+def _check(name: Any, description: Any, schema: Any) -> None:
+    if not isinstance(name, str) or not re.fullmatch(r"[\w.:-]{1,128}", name):
+        msg = f"a tool's name must be 1 to 128 letters, digits, '_', '-', '.' or ':', got {name!r}"
+        raise TypeError(msg)
+    if not isinstance(description, str | None):
+        msg = f"description of {name!r} must be a string, got {type(description).__name__}"
+        raise TypeError(msg)
+    if not isinstance(schema, Mapping):
+        msg = f"parameters of {name!r} must be a JSON schema as a dict, got {type(schema).__name__}"
+        raise TypeError(msg)
+    if schema.get("type", "object") != "object":
+        msg = f"parameters of {name!r} must describe an object, got type {schema['type']!r}"
+        raise ValueError(msg)
+    try:
+        json.dumps(schema)
+    except (TypeError, ValueError) as error:
+        msg = f"parameters of {name!r} hold what JSON cannot: {error}"
+        raise TypeError(msg) from None
 
 
 def _for(provider: Provider, tool: dict[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,9 @@ def with_format(strategy: Any) -> dict[str, Any]:
     return {"response_format": strategy}
 
 
-@pytest.mark.parametrize("strategy", [ToolStrategy(Verdict), AutoStrategy(Verdict), Verdict], ids=repr)
+@pytest.mark.parametrize(
+    "strategy", [ToolStrategy(Verdict), AutoStrategy(Verdict), Verdict], ids=["tool", "auto", "schema"]
+)
 @pytest.mark.parametrize("text", ["send an email", "hello"])
 async def test_the_answer_tool_of_structured_output_is_added_after_the_selection(
     strategy, text, path, memory

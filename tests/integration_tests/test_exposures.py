@@ -514,8 +514,9 @@ async def test_discovery_switched_off_still_reveals_for_a_later_message_where_it
     agent = agent_on(client, [], log, "append", discovery=None)
     for text in ("send an email", "track a parcel by its number"):
         await say(path, agent, text)
-    assert revealed(log.payloads[-1]) == ([] if client is tool_reference else ["track_parcel"])
-    assert log.prefix_report().intact
+    assert "track_parcel" in visible(log.payloads[-1])
+    # References live in the answers of searches: without any, the array has to grow.
+    assert log.prefix_report().intact is (client is not tool_reference)
 
 
 # -- proxy -----------------------------------------------------------------------------------------------

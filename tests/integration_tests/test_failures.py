@@ -108,7 +108,11 @@ SCORERS = [
 ]
 
 
-@pytest.mark.parametrize("ranker", [*(cls() for cls in EMBEDDINGS), *SCORERS], ids=repr)
+@pytest.mark.parametrize(
+    "ranker",
+    [*(cls() for cls in EMBEDDINGS), *SCORERS],
+    ids=lambda ranker: getattr(ranker, "__name__", type(ranker).__name__),
+)
 async def test_a_ranker_that_fails_is_replaced_by_words_in_selection_and_discovery(
     ranker, path, memory, caplog
 ):

@@ -30,7 +30,7 @@ def construct(**settings):
         {"ranker": lexical_score},
         {"query": lambda request: "text"},
     ],
-    ids=str,
+    ids=lambda settings: " ".join(settings) or "none",
 )
 def test_every_documented_setting_is_taken(settings):
     construct(**settings)
