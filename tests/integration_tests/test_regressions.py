@@ -129,10 +129,11 @@ def test_a_deferred_tool_is_never_the_last() -> None:
     assert model.calls[0].tools == ["deferred", DISCOVER]
 
 
-def test_a_tool_of_the_search_tools_name_is_an_error_whoever_adds_it() -> None:
+def test_a_tool_that_takes_the_name_of_the_search_tool_in_a_request_is_left_out(caplog) -> None:
     rival = {"type": "function", "function": {"name": DISCOVER, "description": "", "parameters": {}}}
-    agent = create_agent(
-        ScriptedChatModel(script=["Done."]), [*office(), rival], middleware=[ToolSelectionMiddleware(top_k=1)]
-    )
-    with pytest.raises(ValueError, match="another tool named 'discover_tools'"):
-        agent.invoke(user("order a pizza"))
+    model = ScriptedChatModel(script=["Done."])
+    agent = create_agent(model, [*office(), rival], middleware=[ToolSelectionMiddleware(top_k=1)])
+    agent.invoke(user("order a pizza"))
+    assert model.calls[0].tools == [DISCOVER, "order_pizza"]
+    assert model.calls[0].schemas[0]["function"]["description"]
+    assert "two tools are named 'discover_tools'" in caplog.text

@@ -247,10 +247,10 @@ async def test_a_ranker_that_can_be_awaited_is_awaited_on_the_async_path_only():
 
 def test_a_changed_description_ranks_by_its_new_words():
     index = ToolIndex(LexicalRanker())
-    index.sync(TOOLS).search(Query.of("arithmetic"))
+    index.sync(TOOLS).search(Query.of("expression"))
     catalog = index.sync([WEATHER, STOCK, ToolDocument("calculator", "Translate text.")])
     assert names(catalog.search(Query.of("translate"))) == ["calculator"]
-    assert catalog.search(Query.of("arithmetic")) == []
+    assert catalog.search(Query.of("expression")) == []
 
 
 def test_a_removed_tool_leaves_no_trace():

@@ -293,7 +293,8 @@ def test_no_conversation_is_too_odd_to_be_read(messages):
     ("text", "best", "shift"),
     [
         ("now book a flight to Lisbon", ["book_flight", "book_hotel"], True),
-        ("now book a flight to Lisbon", ["book_flight", "send_email"], False),
+        ("now book a flight to Lisbon", ["book_flight", "send_email"], True),
+        ("now write to Ann in Lisbon", ["send_email", "book_flight"], False),
         ("do it", ["book_flight"], False),
         ("book a flight", [], False),
     ],
