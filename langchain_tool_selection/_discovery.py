@@ -212,9 +212,7 @@ class _Call:
             matches = self._matches(catalog, found.hits or ())
             new = [document.name for document in matches if document.name not in self._visible]
             text = self._sentences(catalog, matches, new)
-        self._shared.audit.record(
-            "found", self._runtime, query=self._text, tools=new, call=self._runtime.tool_call_id
-        )
+        self._shared.audit.record("found", self._runtime, tools=new, call=self._runtime.tool_call_id)
         message = ToolMessage(
             content=text,
             name=self._settings.name,

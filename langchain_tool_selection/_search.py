@@ -18,6 +18,9 @@ from langchain_tool_selection._state import ThreadRecord
 
 logger = logging.getLogger("langchain_tool_selection")
 
+_WARNINGS = 500
+"""Warnings of one kind of object; names of tools are a stranger's text, and there is no end of them."""
+
 _HANGING = 64
 """Searches that may be under way at once; a service that hangs must not fill the machine with threads."""
 
@@ -42,7 +45,7 @@ class WarnOnce:
 
     def __call__(self, key: str, message: str, *values: Any) -> None:
         """Log `message % values`, unless there was a warning with this `key` before."""
-        if key not in self._said:
+        if key not in self._said and len(self._said) < _WARNINGS:
             self._said.add(key)
             logger.warning(message, *values)
 

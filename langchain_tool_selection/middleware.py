@@ -266,7 +266,8 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         permitted = request.tool is None or self._access.permits(request.tool, call.runtime)
         if (refusal := self._refusal(call, permitted)) is not None:
             return refusal
-        result = self._ran(call, handler(request))
+        self._audit_call(call)
+        result = self._ran(call, handler(self._access.narrowed(request, call.runtime)))
         if self._collector is not None:
             self._collector.note(call.found_for(result), call.name)
         return result
@@ -281,10 +282,16 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         permitted = request.tool is None or await self._access.apermits(request.tool, call.runtime)
         if (refusal := self._refusal(call, permitted)) is not None:
             return refusal
-        result = self._ran(call, await handler(request))
+        self._audit_call(call)
+        result = self._ran(call, await handler(await self._access.anarrowed(request, call.runtime)))
         if self._collector is not None:
             await self._collector.anote(call.found_for(result), call.name)
         return result
+
+    def _audit_call(self, call: ToolCall) -> None:
+        # Before it runs: a tool that fails half way has done half of its work.
+        if call.request.tool is not None:
+            self._audit.record("called", call.request.runtime, tool=call.name, call=call.id)
 
     def _refusal(self, call: ToolCall, permitted: bool) -> ToolMessage | None:
         if not permitted:
@@ -300,7 +307,8 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         if call.is_unknown(result):
             # LangGraph's own answer lists all registered tools, those that are hidden or refused too.
             return call.unknown()
-        self._audit.record("called", call.request.runtime, tool=call.name, call=call.id)
+        if call.request.tool is None:  # other middleware knew what to run
+            self._audit.record("called", call.request.runtime, tool=call.name, call=call.id)
         return result
 
     # -- the three steps -----------------------------------------------------------------------------

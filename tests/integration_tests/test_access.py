@@ -11,9 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from deepagents import create_deep_agent
-from deepagents.backends import FilesystemBackend
-from deepagents.middleware.skills import SkillsMiddleware
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain.agents.middleware.types import TracePolicy, omit_payload
 from langchain.tools import ToolRuntime
@@ -64,11 +61,6 @@ HINTS = {
 CLERKS = {"send_email", "play_music", "order_pizza", "water_plants"}
 
 BACK_DOORS = [call(DISCOVER, query="lock the front door"), call(DISCOVER, names=["lock_door"])]
-
-
-not_narrowed = pytest.mark.xfail(
-    strict=True, reason="what is behind this middleware is given the call with all registered tools"
-)
 
 
 def may_not_lock(tool: Any, runtime: AccessRuntime) -> bool:
@@ -433,7 +425,6 @@ async def test_a_human_cannot_edit_a_call_into_one_that_is_refused(path, memory)
     assert "There is no tool named `lock_door`." in answers(result, "lock_door")[0]
 
 
-@not_narrowed
 async def test_to_a_human_behind_this_middleware_what_is_refused_is_not_there_either(path, memory):
     """There LangChain ends the run, with a list of the tools that it looked for the edited name in."""
     tool, ran = noting("lock_door")
@@ -445,7 +436,6 @@ async def test_to_a_human_behind_this_middleware_what_is_refused_is_not_there_ei
     assert "lock_door" not in str(error.value).partition("Available tools:")[2]
 
 
-@not_narrowed
 async def test_not_even_a_search_can_be_edited_into_what_is_refused(path, memory):
     tool, ran = noting("lock_door")
     settings = {"tools": office_with(tool), "allow": may_not_lock, "saver": memory}
@@ -456,7 +446,6 @@ async def test_not_even_a_search_can_be_edited_into_what_is_refused(path, memory
     assert not ran
 
 
-@not_narrowed
 async def test_a_tool_that_looks_for_others_to_call_finds_none_that_is_refused(path):
     @tool_decorator
     def report(runtime: ToolRuntime[Any, Any]) -> str:
@@ -469,7 +458,6 @@ async def test_a_tool_that_looks_for_others_to_call_finds_none_that_is_refused(p
     assert "lock_door" not in answers(result, "report")[0]
 
 
-@not_narrowed
 async def test_what_inner_middleware_brings_is_shown_by_it_and_does_not_run(path):
     """It is bound behind this middleware, so that the model sees it. Its call is one of no tool."""
     diary, ran = noting("read_diary")
@@ -486,9 +474,12 @@ async def test_what_inner_middleware_brings_is_shown_by_it_and_does_not_run(path
     assert answers(result, "read_tides") == ["read_tides did it"]
 
 
-@not_narrowed
 async def test_the_tools_that_a_skill_of_deepagents_brings_are_ruled_when_they_are_called(path, tmp_path):
     """deepagents puts skills behind the caller's middleware, whatever the order."""
+    deepagents = pytest.importorskip("deepagents")
+    from deepagents.backends import FilesystemBackend  # noqa: PLC0415
+    from deepagents.middleware.skills import SkillsMiddleware  # noqa: PLC0415
+
     skill = tmp_path / "skills" / "tides" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     head = "name: tides\ndescription: Reads tides.\nmetadata:\n  include_tools: read_tides read_diary"
@@ -506,7 +497,7 @@ async def test_the_tools_that_a_skill_of_deepagents_brings_are_ruled_when_they_a
     )
     skills = SkillsMiddleware(backend=files, sources=["/skills/"], tools=[tides, diary])
     model = ScriptedChatModel(script=script)
-    agent = create_deep_agent(model, tools=office(), backend=files, middleware=[selection, skills])
+    agent = deepagents.create_deep_agent(model, tools=office(), backend=files, middleware=[selection, skills])
     result = await ask(path, agent, "send an email")
     assert not ran
     assert answers(result, "read_diary")[0].startswith("There is no tool named `read_diary`.")
@@ -534,6 +525,32 @@ async def test_pins_of_what_is_no_longer_allowed_are_dormant_and_come_back(
         again = await ask(path, agent, "send an email", "boss", thread())
         assert "lock_door" in model.calls[-1].tools
     assert answers(again, "lock_door")[-1] == "lock_door did it"
+
+
+@pytest.mark.xfail(strict=True, reason="pins of tools that are not there are the first to go")
+async def test_dormant_pins_make_no_room_for_others(path, memory):
+    script = [
+        discover(names=["lock_door"]),
+        "Done.",
+        *[discover(names=["play_music", "order_pizza"]), "Done."],
+    ]
+    agent, _ = build(script, allow=ROLES, hints=HINTS, saver=memory, max_pins=2)
+    await ask(path, agent, "send an email", "boss", thread())
+    await ask(path, agent, "send an email", "clerk", thread())
+    await ask(path, agent, "send an email", "clerk", thread())
+    assert set(await pins_of(path, agent, thread())) == {"lock_door", "play_music", "order_pizza"}
+
+
+@pytest.mark.xfail(strict=True, reason="an overview is made once for a thread")
+async def test_an_overview_names_no_domain_that_the_role_of_the_moment_has_nothing_of(path, memory):
+    domains = {name: ToolHints(domain="security" if name == "lock_door" else "garden") for name in OFFICE}
+    agent, model = build(
+        ["Done.", "Done."], allow=ROLES, hints=domains, saver=memory, discovery=Discovery(overview=True)
+    )
+    for role in "boss", "clerk":
+        await ask(path, agent, "send an email", role, thread())
+    assert "security" in repr(model.calls[0].schemas)
+    assert "security" not in repr(model.calls[1].schemas)
 
 
 async def test_a_search_goes_by_the_role_of_its_own_moment(path, memory):
@@ -596,7 +613,7 @@ def deep(selection: ToolSelectionMiddleware, tools: list[BaseTool], covered: boo
         "system_prompt": "Help.",
         "middleware": [selection],
     }
-    return create_deep_agent(
+    return pytest.importorskip("deepagents").create_deep_agent(
         ScriptedChatModel(script=delegating),
         tools=tools,
         middleware=[selection],

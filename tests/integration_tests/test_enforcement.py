@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from deepagents import create_deep_agent
 from langchain.agents.middleware import (
     HumanInTheLoopMiddleware,
     ModelFallbackMiddleware,
@@ -321,7 +320,7 @@ async def test_deepagents_keeps_its_tools_and_its_subagents_their_own(path):
         "tools": office(),
         "middleware": [selection],
     }
-    agent = create_deep_agent(
+    agent = pytest.importorskip("deepagents").create_deep_agent(
         ScriptedChatModel(script=script), tools=office(), middleware=[selection], subagents=[helper]
     )
     result = await run(path, agent, user("send an email"))
