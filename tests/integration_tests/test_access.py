@@ -7,6 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -426,14 +427,18 @@ async def test_a_human_cannot_edit_a_call_into_one_that_is_refused(path, memory)
 
 
 async def test_to_a_human_behind_this_middleware_what_is_refused_is_not_there_either(path, memory):
-    """There LangChain ends the run, with a list of the tools that it looked for the edited name in."""
+    """There LangChain ends the run, with a list of the tools that it looked for the edited name in.
+
+    Older versions edit the model's message instead, and the run goes on.
+    """
     tool, ran = noting("lock_door")
     agent = approved_sending(tool, memory, outside=False)
     await ask(path, agent, "send an email", config=thread())
-    with pytest.raises(ValueError, match="is not an available tool") as error:
+    try:
         await ask(path, agent, decide(EDITED), config=thread())
+    except ValueError as error:
+        assert "lock_door" not in str(error).partition("Available tools:")[2]
     assert not ran
-    assert "lock_door" not in str(error.value).partition("Available tools:")[2]
 
 
 async def test_not_even_a_search_can_be_edited_into_what_is_refused(path, memory):
@@ -441,7 +446,9 @@ async def test_not_even_a_search_can_be_edited_into_what_is_refused(path, memory
     settings = {"tools": office_with(tool), "allow": may_not_lock, "saver": memory}
     agent, _ = build([discover("music"), "Done."], **settings, **approval(False, DISCOVER))
     await ask(path, agent, "send an email", config=thread())
-    with pytest.raises(TypeError, match="not registered"):
+    with suppress(
+        TypeError
+    ):  # the newest versions end the run: the tool is not registered, as far as they see
         await ask(path, agent, decide(EDITED), config=thread())
     assert not ran
 
