@@ -434,11 +434,13 @@ async def test_to_a_human_behind_this_middleware_what_is_refused_is_not_there_ei
     tool, ran = noting("lock_door")
     agent = approved_sending(tool, memory, outside=False)
     await ask(path, agent, "send an email", config=thread())
+    said = ""
     try:
         await ask(path, agent, decide(EDITED), config=thread())
     except ValueError as error:
-        assert "lock_door" not in str(error).partition("Available tools:")[2]
+        said = str(error)
     assert not ran
+    assert "lock_door" not in said.partition("Available tools:")[2]
 
 
 async def test_not_even_a_search_can_be_edited_into_what_is_refused(path, memory):
