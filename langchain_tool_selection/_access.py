@@ -12,7 +12,7 @@ import json
 import re
 import traceback
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fnmatch import translate
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,7 +21,7 @@ from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.tools import BaseTool
 
 from langchain_tool_selection._documents import ToolDocument, content_key, document_of
-from langchain_tool_selection._request import name_of
+from langchain_tool_selection._request import fields_of, name_of
 from langchain_tool_selection._search import WarnOnce
 from langchain_tool_selection._state import state_value
 from langchain_tool_selection._text import one_line
@@ -118,6 +118,8 @@ class Access:
 
     async def apermitted(self, tools: Sequence[Any], runtime: AccessRuntime) -> Sequence[Any]:
         """As `permitted`, awaiting the rule where it is a coroutine function."""
+        if self._allow is None:  # nothing to await, for any of thousands of tools
+            return self.permitted(tools, runtime)
         kept = [tool for tool in tools if await self.apermits(tool, runtime)]
         return tools if len(kept) == len(tools) else kept
 
@@ -163,7 +165,9 @@ class Access:
         if self._own(tool):
             return True
         try:
-            verdict = True if self._allow is None else self._allow(tool, runtime)
+            if self._allow is None:
+                return self._is_sound(tool)
+            verdict = self._allow(tool, runtime)
             if inspect.isawaitable(verdict):
                 return self._cannot_await("allow", verdict)
             return bool(verdict) and self._is_sound(tool)
@@ -172,10 +176,10 @@ class Access:
 
     async def apermits(self, tool: Any, runtime: AccessRuntime) -> bool:
         """As `permits`, awaiting the rule where it is a coroutine function."""
-        if self._own(tool):
-            return True
+        if self._allow is None or self._own(tool):
+            return self.permits(tool, runtime)
         try:
-            verdict = True if self._allow is None else self._allow(tool, runtime)
+            verdict = self._allow(tool, runtime)
             return bool(await verdict if inspect.isawaitable(verdict) else verdict) and self._is_sound(tool)
         except Exception as error:
             return self._failed("allow", error)
@@ -257,7 +261,7 @@ class _Guarded(ToolCallRequest):
 
     @classmethod
     def of(cls, request: ToolCallRequest, permits: Callable[[Any], bool]) -> _Guarded:
-        guarded = cls(**{field.name: getattr(request, field.name) for field in fields(request)})
+        guarded = cls(**fields_of(request))
         object.__setattr__(guarded, "_permits", permits)  # a request warns of any other way
         return guarded
 

@@ -10,12 +10,16 @@ from typing import Any, Literal
 from langchain_tool_selection._index import Catalog
 from langchain_tool_selection._models import ExposureName
 from langchain_tool_selection._settings import check_count
-from langchain_tool_selection.cost import Prices, Workload, break_even, input_cost, prices_of
+from langchain_tool_selection.cost import (
+    Prices,
+    Workload,
+    average_workload,
+    break_even,
+    input_cost,
+    prices_of,
+)
 
 logger = logging.getLogger("langchain_tool_selection")
-
-_REVEALED = 5
-"""Tools that a search brings in, for the cost model."""
 
 
 @dataclass(frozen=True)
@@ -105,5 +109,4 @@ class Activation:
         return break_even(exposure, self._workload(catalog), prices)
 
     def _workload(self, catalog: Catalog) -> Workload:
-        each = catalog.tokens / max(1, len(catalog.documents))
-        return Workload(shown=round(self._top_k * each), reveal=round(_REVEALED * each))
+        return average_workload(catalog.tokens, max(1, len(catalog.documents)), self._top_k)

@@ -187,7 +187,7 @@ class _Call:
         self.record = ThreadRecord.from_state(runtime.state)
         shown = self.record.shown if self.record else ()
         # Behind a proxy a pin is a name without a schema, which the model may have forgotten.
-        self._is_proxied = self.record is not None and self.record.exposure == "proxy"
+        self._is_proxied = self.record is not None and self.record.is_proxied
         self._visible = {*shown, *(() if self._is_proxied else pins_in(state_value(runtime.state, PINS)))}
         self._messages = state_value(runtime.state, "messages") or []
         self._registered: Mapping[str, BaseTool] = {}

@@ -153,7 +153,7 @@ class Append(PerTurn):
 
     Attributes:
         transport: The provider's form.
-        search_tool: The name of the search tool, for forms that live in its answers; `None` without one.
+        search_tool: The name of the search tool; `None` without one, which "tool_reference" cannot be.
         thinks: Whether the model thinks.
     """
 
@@ -168,7 +168,7 @@ class Append(PerTurn):
     def _needs_a_search(self) -> bool:
         # A reference lives in a search's answer. A search can be staged, but not for a model that thinks:
         # its provider wants each of its calls to come with the thought behind it.
-        return self.transport == "tool_reference" and (self.search_tool is None or self.thinks)
+        return self.transport == "tool_reference" and self.thinks
 
     def room(self, record: ThreadRecord) -> int:
         """See `PerTurn.room`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from langchain_core.tools import BaseTool
@@ -67,3 +68,8 @@ def name_of(tool: Any) -> str | None:
     function = tool.get("function")
     name = tool.get("name") or (function.get("name") if isinstance(function, Mapping) else None)
     return name if isinstance(name, str) else None
+
+
+def fields_of(request: Any) -> dict[str, Any]:
+    """Return the fields of one of LangChain's requests by name, for a request of a subclass."""
+    return {field.name: getattr(request, field.name) for field in fields(request)}

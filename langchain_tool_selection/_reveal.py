@@ -9,7 +9,6 @@ middleware hands it to another model.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from typing import Any, NamedTuple
 
 from langchain.agents.middleware.types import ModelRequest
@@ -20,7 +19,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_tool_selection._documents import digest
 from langchain_tool_selection._models import Transport
 from langchain_tool_selection._query import message_mark
-from langchain_tool_selection._request import name_of
+from langchain_tool_selection._request import fields_of, name_of
 from langchain_tool_selection._search import WarnOnce
 from langchain_tool_selection._state import Reveal, found_in, state_value
 
@@ -102,7 +101,7 @@ class _Revealing(ModelRequest[Any]):
     def of(
         cls, request: ModelRequest[Any], plain: ModelRequest[Any], sent: Iterable[str | None]
     ) -> _Revealing:
-        revealing = cls(**_fields(request))
+        revealing = cls(**fields_of(request))
         object.__setattr__(revealing, "_plain", plain)  # a request warns of any other way
         object.__setattr__(revealing, "_sent", frozenset(sent))
         return revealing
@@ -134,11 +133,7 @@ class _Revealing(ModelRequest[Any]):
             *(tool for tool in self._plain.tools if name_of(tool) not in taken),
             *(tool for tool in self.tools if name_of(tool) not in self._sent),
         ]
-        return ModelRequest(**{**_fields(self), "messages": messages, "tools": tools})
-
-
-def _fields(request: ModelRequest[Any]) -> dict[str, Any]:
-    return {field.name: getattr(request, field.name) for field in fields(request)}
+        return ModelRequest(**{**fields_of(self), "messages": messages, "tools": tools})
 
 
 class _Place(NamedTuple):

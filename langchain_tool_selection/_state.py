@@ -140,7 +140,12 @@ class ThreadRecord:
     @property
     def was_ranked(self) -> bool:
         """Whether the user turn's tools were chosen: something was hidden, and not behind a proxy."""
-        return bool(self.catalog) and self.exposure != "proxy"
+        return bool(self.catalog) and not self.is_proxied
+
+    @property
+    def is_proxied(self) -> bool:
+        """Whether the model calls what it finds through `call_tool`."""
+        return self.exposure == "proxy"
 
     @property
     def last_array(self) -> tuple[str, ...]:

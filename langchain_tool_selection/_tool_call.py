@@ -34,9 +34,7 @@ class ToolCall:
         if self._record is None or not self._record.catalog or self.name in self._record.shown:
             return True
         # Behind a proxy a tool is shown by finding it.
-        return self._record.exposure == "proxy" and self.name in pins_in(
-            state_value(self.request.state, PINS)
-        )
+        return self._record.is_proxied and self.name in pins_in(state_value(self.request.state, PINS))
 
     def found_for(self, result: ToolMessage | Command[Any]) -> Sequence[Turn]:
         """Return the conversation if its newest request had this tool found by a search, and it worked."""

@@ -164,6 +164,18 @@ def break_even(exposure: Exposure, workload: Workload, prices: Prices) -> float:
 # -- people's own tools --------------------------------------------------------------------------------
 
 
+def average_workload(catalog: int, tools: int, top_k: int) -> Workload:
+    """Return a thread whose tools have the average size of a catalogue of `catalog` tokens.
+
+    Args:
+        catalog: Tokens of the definitions of all tools.
+        tools: How many there are; 1 or more.
+        top_k: How many are shown by selection. A search reveals five.
+    """
+    shown, reveal = (round(catalog * min(count, tools) / tools) for count in (top_k, _REVEALED))
+    return Workload(shown=shown, reveal=reveal)
+
+
 @dataclass(frozen=True)
 class CostRow:
     """One exposure in an estimate.
@@ -302,11 +314,10 @@ def estimate_cost(
         raise ValueError(msg)
     catalog = (count_tokens or _count_tokens)(schemas)
     check_count("what count_tokens returns", catalog)
-    shown, reveal = (round(catalog * min(count, len(schemas)) / len(schemas)) for count in (top_k, _REVEALED))
     return CostEstimate(
         tools=len(schemas),
         catalog=catalog,
-        workload=workload or Workload(shown=shown, reveal=reveal),
+        workload=workload or average_workload(catalog, len(schemas), top_k),
         prices=prices or _prices_or_error(model),
         model=model_name(model) if model is not None else "",
     )
