@@ -6,6 +6,7 @@ found, not named in any answer, and a call of it is answered as a call of a tool
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import inspect
 import json
@@ -15,7 +16,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from dataclasses import dataclass, replace
 from fnmatch import translate
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.tools import BaseTool
@@ -27,7 +28,6 @@ from langchain_tool_selection._state import state_value
 from langchain_tool_selection._text import one_line
 
 _NAME = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
-"""What at least one provider takes as a tool's name."""
 
 _QUOTED = 80
 """Characters of a name that a warning quotes: whoever chose it may have chosen a megabyte."""
@@ -84,6 +84,23 @@ def _definition(tool: Any) -> Any:
     return schema.model_json_schema() if hasattr(schema, "model_json_schema") else schema.schema()
 
 
+class Verdict(NamedTuple):
+    """Whether a tool may be used, and what failed while that was found out; empty if nothing did."""
+
+    permits: bool
+    failure: str = ""
+
+
+_YES, _NO = Verdict(True), Verdict(False)
+
+
+class Permitted(NamedTuple):
+    """What a run may use: the tools, in their order, and what failed while they were found out."""
+
+    tools: Sequence[Any]
+    failures: tuple[str, ...] = ()
+
+
 class Access:
     """Decides which tools a run may use.
 
@@ -111,17 +128,22 @@ class Access:
         self._own = own
         self._warn_once = WarnOnce()
 
-    def permitted(self, tools: Sequence[Any], runtime: AccessRuntime) -> Sequence[Any]:
-        """Return the tools that may be used, in their order; the same object if all may."""
-        kept = [tool for tool in tools if self.permits(tool, runtime)]
-        return tools if len(kept) == len(tools) else kept
+    def permitted(self, tools: Sequence[Any], runtime: AccessRuntime) -> Permitted:
+        """Return the tools that may be used; the same object if all may."""
+        if self._refuses_nothing and all(map(_is_offered, tools)):
+            return Permitted(tools)  # nothing to ask about any of thousands of tools
+        return _permitted(tools, [self._verdict(tool, runtime) for tool in tools])
 
-    async def apermitted(self, tools: Sequence[Any], runtime: AccessRuntime) -> Sequence[Any]:
-        """As `permitted`, awaiting the rule where it is a coroutine function."""
-        if self._allow is None:  # nothing to await, for any of thousands of tools
+    async def apermitted(self, tools: Sequence[Any], runtime: AccessRuntime) -> Permitted:
+        """As `permitted`, awaiting the rule where it is a coroutine function, for all tools at once."""
+        if self._refuses_nothing:
             return self.permitted(tools, runtime)
-        kept = [tool for tool in tools if await self.apermits(tool, runtime)]
-        return tools if len(kept) == len(tools) else kept
+        said = [self._said(tool, runtime) for tool in tools]
+        waiting = [place for place, one in enumerate(said) if not isinstance(one, Verdict)]
+        settled = await asyncio.gather(*(self._awaited(tools[place], said[place]) for place in waiting))
+        for place, verdict in zip(waiting, settled, strict=True):
+            said[place] = verdict
+        return _permitted(tools, said)
 
     def narrowed(self, request: ToolCallRequest, runtime: AccessRuntime) -> ToolCallRequest:
         """Return a tool call as middleware behind this one, and the tool itself, may see it.
@@ -132,19 +154,19 @@ class Access:
         """
         if self._refuses_nothing:
             return request
-        tools = request.runtime.tools
-        return self._guarded(
-            request, runtime, tools if self._is_own_call(request) else self.permitted(tools, runtime)
-        )
+        permitted = Permitted(request.runtime.tools)
+        if not self._is_own_call(request):
+            permitted = self.permitted(request.runtime.tools, runtime)
+        return self._guarded(request, runtime, permitted.tools)
 
     async def anarrowed(self, request: ToolCallRequest, runtime: AccessRuntime) -> ToolCallRequest:
         """As `narrowed`, awaiting the rule where it is a coroutine function."""
         if self._refuses_nothing:
             return request
-        tools = request.runtime.tools
-        return self._guarded(
-            request, runtime, tools if self._is_own_call(request) else await self.apermitted(tools, runtime)
-        )
+        permitted = Permitted(request.runtime.tools)
+        if not self._is_own_call(request):
+            permitted = await self.apermitted(request.runtime.tools, runtime)
+        return self._guarded(request, runtime, permitted.tools)
 
     def _is_own_call(self, request: ToolCallRequest) -> bool:
         return request.tool is not None and self._own(request.tool)
@@ -162,29 +184,35 @@ class Access:
 
     def permits(self, tool: Any, runtime: AccessRuntime) -> bool:
         """Whether a tool may be used. A rule that fails refuses."""
-        if self._own(tool):
-            return True
-        try:
-            if self._allow is None:
-                return self._is_sound(tool)
-            verdict = self._allow(tool, runtime)
-            if inspect.isawaitable(verdict):
-                return self._cannot_await("allow", verdict)
-            return bool(verdict) and self._is_sound(tool)
-        except Exception as error:
-            return self._failed("allow", error)
+        return self._verdict(tool, runtime).permits
 
     async def apermits(self, tool: Any, runtime: AccessRuntime) -> bool:
         """As `permits`, awaiting the rule where it is a coroutine function."""
-        if self._allow is None or self._own(tool):
-            return self.permits(tool, runtime)
+        return bool((await self.apermitted([tool], runtime)).tools)
+
+    def _verdict(self, tool: Any, runtime: AccessRuntime) -> Verdict:
+        said = self._said(tool, runtime)
+        return said if isinstance(said, Verdict) else self._cannot_await("allow", said)
+
+    def _said(self, tool: Any, runtime: AccessRuntime) -> Any:
+        """Return the verdict on a tool, or what has to be awaited before there is one."""
+        if self._own(tool):
+            return _YES
         try:
-            verdict = self._allow(tool, runtime)
-            return bool(await verdict if inspect.isawaitable(verdict) else verdict) and self._is_sound(tool)
+            verdict = True if self._allow is None else self._allow(tool, runtime)
+            if inspect.isawaitable(verdict):
+                return verdict
+            return self._sound(tool) if verdict else _NO
         except Exception as error:
             return self._failed("allow", error)
 
-    def _cannot_await(self, setting: str, verdict: Any) -> bool:
+    async def _awaited(self, tool: Any, verdict: Awaitable[bool]) -> Verdict:
+        try:
+            return self._sound(tool) if await verdict else _NO
+        except Exception as error:
+            return self._failed("allow", error)
+
+    def _cannot_await(self, setting: str, verdict: Any) -> Verdict:
         if inspect.iscoroutine(verdict):
             verdict.close()
         self._warn_once(
@@ -193,9 +221,9 @@ class Access:
             "registered tool; what it was asked about is refused",
             setting,
         )
-        return False
+        return Verdict(False, f"{setting}= has to be awaited; refused what it was asked about")
 
-    def _failed(self, setting: str, error: Exception) -> bool:
+    def _failed(self, setting: str, error: Exception) -> Verdict:
         # Without the tool's name, and without the error's message, which often is that name: logs may be
         # where the user sees them.
         kind, where = type(error).__name__, _raised_at(error)
@@ -206,26 +234,26 @@ class Access:
             kind,
             where,
         )
-        return False
+        return Verdict(False, f"{setting}= failed with {kind}; refused what it was asked about")
 
-    def _is_sound(self, tool: Any) -> bool:
+    def _sound(self, tool: Any) -> Verdict:
         name = name_of(tool)
         if name is None:
-            return True  # a provider's own, known by its type
-        if not _NAME.fullmatch(name):
+            return _YES  # a provider's own, known by its type
+        if not _is_possible(name):
             quoted = one_line(name, _QUOTED)
             self._warn_once(f"name {quoted}", "no provider takes '%s' as a tool's name; not offered", quoted)
-            return False
-        return name not in self._fingerprints or self._is_known(name, tool)
+            return _NO
+        return self._known(name, tool) if name in self._fingerprints else _YES
 
-    def _is_known(self, name: str, tool: Any) -> bool:
+    def _known(self, name: str, tool: Any) -> Verdict:
         try:
             found = self._fingerprint(name, tool)
         except Exception as error:
             return self._failed("fingerprints", error)
         known = self._fingerprints[name]
         if known == found:
-            return True
+            return _YES
         try:
             verdict = self._on_change is not None and self._on_change(tool, found)
             if inspect.isawaitable(verdict):
@@ -242,7 +270,7 @@ class Access:
                 found,
                 known,
             )
-        return approved
+        return _YES if approved else _NO
 
     def _fingerprint(self, name: str, tool: Any) -> str:
         if not isinstance(tool, BaseTool):
@@ -252,6 +280,22 @@ class Access:
             # What counts by identity in the key has to stay alive as long as the key does.
             last = self._found[name] = key, fingerprint_of(tool), tool.args_schema, tool.metadata
         return str(last[1])
+
+
+def _is_offered(tool: Any) -> bool:
+    name = name_of(tool)
+    return name is None or _is_possible(name)
+
+
+def _is_possible(name: str) -> bool:
+    """Whether at least one provider takes `name` as a tool's name."""
+    return _NAME.fullmatch(name) is not None
+
+
+def _permitted(tools: Sequence[Any], verdicts: Sequence[Verdict]) -> Permitted:
+    kept = [tool for tool, verdict in zip(tools, verdicts, strict=True) if verdict.permits]
+    failures = dict.fromkeys(verdict.failure for verdict in verdicts if verdict.failure)
+    return Permitted(tools if len(kept) == len(tools) else kept, tuple(failures))
 
 
 class _Guarded(ToolCallRequest):

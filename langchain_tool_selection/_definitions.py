@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from langchain_tool_selection._documents import content_key
-from langchain_tool_selection._request import HARNESS_TOOLS, is_deferred
+from langchain_tool_selection._request import is_deferred, is_harness_tool
 from langchain_tool_selection._schema import SchemaPruning, prune_tool
+from langchain_tool_selection._text import visible
 from langchain_tool_selection._tokens import count_tokens
 
 logger = logging.getLogger("langchain_tool_selection")
@@ -42,6 +44,7 @@ class Definitions:
     def __init__(self, prune: SchemaPruning | None = None) -> None:
         self._prune = prune
         self._checked = False
+        self._seen: OrderedDict[tuple[Any, ...], tuple[Any, dict[str, Any]]] = OrderedDict()
         self._known: OrderedDict[tuple[Any, ...], _Known] = OrderedDict()
 
     @property
@@ -64,28 +67,48 @@ class Definitions:
 
     def _definition(self, tool: BaseTool) -> dict[str, Any]:
         definition = definition_of(tool)
-        if self._prune is None or tool.name in HARNESS_TOOLS:
+        if self._prune is None or is_harness_tool(tool):
             return definition
         try:
+            definition = _visible_annotations(definition)
             return prune_tool(definition, self._prune)
         except RecursionError:
             logger.warning("the schema of %r is nested too deeply to be pruned", tool.name)
             return definition
 
     def bound(self, tool: Any) -> Any:
-        """Return what to bind for a tool: itself, or a copy whose schema is pruned.
+        """Return what to bind for a tool: itself, or a copy that is pruned or has no invisible text.
 
         The copy is for the model alone. The tool that runs is the registered one, which takes all that it
         always took. Tools of LangChain's and deepagents' own middleware are sent whole: their descriptions
         say in many paragraphs how to use them, and which subagents there are.
         """
-        if self._prune is None or not isinstance(tool, BaseTool) or tool.name in HARNESS_TOOLS:
+        if not isinstance(tool, BaseTool) or is_harness_tool(tool):
             return tool
+        if self._prune is None:
+            changes = self._made_visible(tool)
+            return tool.model_copy(update=changes) if changes else tool
         function = self.of(tool).get("function", {})
         if "parameters" not in function:  # a tool of OpenAI's that takes free text, or a broken one
             return tool
         shown = {"args_schema": function["parameters"], "description": function.get("description", "")}
         return tool.model_copy(update=shown)
+
+    def _made_visible(self, tool: BaseTool) -> dict[str, Any]:
+        """Return what to change of a tool so that its model reads only what a person can see."""
+        key = content_key(tool)
+        if key not in self._seen:
+            # A schema that came over a wire is a dict. One that is a class came with the user's code.
+            schema = tool.args_schema
+            seen: dict[str, Any] = {"description": visible(tool.description)}
+            if isinstance(schema, dict):
+                with suppress(RecursionError):  # no client can send such a schema either
+                    seen["args_schema"] = _visible_annotations(schema)
+            changes = {field: value for field, value in seen.items() if value != getattr(tool, field)}
+            self._seen[key] = schema, changes
+            if len(self._seen) > _REMEMBERED:
+                self._seen.popitem(last=False)
+        return self._seen[key][1]
 
     def unknown_in_keep(self, tools: Iterable[Any]) -> list[str]:
         """Return what `SchemaPruning.keep` names and none of the tools has. Looked for once."""
@@ -117,6 +140,24 @@ def definition_of(tool: BaseTool) -> dict[str, Any]:
         # If the tool is sent, the client says so. If it stays hidden, nothing is wrong.
         logger.warning("the schema of %r cannot be read, so it is not counted: %r", tool.name, error)
         return {"type": "function", "function": {"name": tool.name, "description": tool.description}}
+
+
+_TEXTS = frozenset({"description", "title", "$comment"})
+"""What explains a schema and is no part of it: names and values have to reach the tool as they are."""
+
+
+def _visible_annotations(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema whose texts have no characters that nobody can see."""
+    return {
+        key: visible(value) if key in _TEXTS and isinstance(value, str) else _visible_parts(value)
+        for key, value in schema.items()
+    }
+
+
+def _visible_parts(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _visible_annotations(value)
+    return [_visible_parts(item) for item in value] if isinstance(value, list) else value
 
 
 class Bound(Mapping[str, Any]):

@@ -19,6 +19,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.types import Command
 from pydantic import BeforeValidator, Field
 
+from langchain_tool_selection._audit import tell
 from langchain_tool_selection._definitions import definition_of
 from langchain_tool_selection._documents import ToolDocument
 from langchain_tool_selection._index import Catalog
@@ -53,6 +54,9 @@ _SCHEMAS = 3
 _OVERVIEW = 20
 """Domains that an overview names."""
 
+_NAMES = 2_000
+"""Characters of the names of a tool's parameters."""
+
 _SHOWN_NAMES = 8
 """Names or domains listed in one sentence."""
 
@@ -67,7 +71,7 @@ class Discovery:
         max_results: How many tools one search finds at most; twice as many behind a proxy, where most of
             them come without their schema.
         overview: Whether the description also names the domains that there are, with their numbers of
-            tools: once for a thread, as they were when it began.
+            tools: once for a thread, as they were when it began, until one of them is no longer there.
         max_discoveries: How many searches there are for one user message; then the model is told to go
             on with what it has.
         call_name: What the model calls `call_tool`, with which it calls what it found where the
@@ -100,10 +104,10 @@ class Discovery:
         check_count("Discovery.max_discoveries", self.max_discoveries, at_least=1)
 
 
-def overview_of(catalog: Catalog) -> str:
-    """Return the domains of a catalogue on one line, the largest first; empty if it has none."""
-    domains = sorted(catalog.domains.items(), key=lambda item: -item[1])
-    listed = ", ".join(f"{one_line(domain, 40)} ({count})" for domain, count in domains[:_OVERVIEW])
+def overview_of(domains: Mapping[str, int]) -> str:
+    """Return domains with their numbers of tools on one line, the largest first; empty without any."""
+    largest = sorted(domains.items(), key=lambda item: -item[1])[:_OVERVIEW]
+    listed = ", ".join(f"{one_line(domain, 40)} ({count})" for domain, count in largest)
     more = f" and {len(domains) - _OVERVIEW} more" if len(domains) > _OVERVIEW else ""
     return f"There are tools for: {listed}{more}." if domains else ""
 
@@ -212,7 +216,7 @@ class _Call:
             matches = self._matches(catalog, found.hits or ())
             new = [document.name for document in matches if document.name not in self._visible]
             text = self._sentences(catalog, matches, new)
-        self._shared.audit.record("found", self._runtime, tools=new, call=self._runtime.tool_call_id)
+        self._report(catalog, new, found.degraded)
         message = ToolMessage(
             content=text,
             name=self._settings.name,
@@ -220,6 +224,11 @@ class _Call:
             artifact={PINS: new},
         )
         return Command(update={PINS: new, "messages": [message]})
+
+    def _report(self, catalog: Catalog | None, new: Sequence[str], degraded: str) -> None:
+        tools = {name: catalog.document(name) for name in new} if catalog else {}
+        self._shared.audit.tools("found", self._runtime, tools, call=self._runtime.tool_call_id)
+        tell(self._runtime, "tool_selection_found", {"found": list(new), "degraded": degraded})
 
     def _matches(self, catalog: Catalog, hits: Sequence[Hit]) -> list[ToolDocument]:
         exact = dict.fromkeys(name for name in (*self._names, self._text) if name in catalog.names)
@@ -275,13 +284,13 @@ class _Call:
             if place >= _SCHEMAS:
                 takes = f"its parameters: ask for names=['{one_line(document.name, _LINE)}']"
             elif tool is None:  # other middleware brought it into the request
-                takes = "parameters: " + ", ".join(name for name, _ in document.parameters)
+                takes = f"parameters: {_parameter_names(document)}"
             elif document.name in self._names:
                 takes = f"parameters: {compact_parameters(definition_of(tool))}"
             else:
                 takes = f"parameters: {compact_parameters(self._shared.definitions.of(tool))}"
                 if '"properties":{}' in takes and document.parameters:  # all were pruned
-                    takes += f"; it also takes {', '.join(name for name, _ in document.parameters)}"
+                    takes += f"; it also takes {_parameter_names(document)}"
             lines.append(f"- {_line(document)}\n  {takes}")
         call = self._settings.call_name
         return f"Found {len(lines)}. Call by {call}(name, arguments), not directly:\n" + "\n".join(lines)
@@ -362,7 +371,13 @@ def _found(documents: Sequence[ToolDocument]) -> str:
 
 
 def _line(document: ToolDocument) -> str:
-    return f"`{one_line(document.name, _LINE)}`: {one_line(_summary(document.description), _LINE)}"
+    """Return a tool's name, where it comes from if that is known, and what it says of itself."""
+    source = f" ({one_line(document.domain, 40)})" if document.domain else ""
+    return f"`{one_line(document.name, _LINE)}`{source}: {one_line(_summary(document.description), _LINE)}"
+
+
+def _parameter_names(document: ToolDocument) -> str:
+    return one_line(", ".join(name for name, _ in document.parameters), _NAMES)
 
 
 def _summary(description: str) -> str:

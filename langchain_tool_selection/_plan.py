@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,9 +9,8 @@ from typing import Any
 from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage
 from langgraph.types import Command
-from langsmith.run_helpers import get_current_run_tree
 
-from langchain_tool_selection._discovery import overview_of
+from langchain_tool_selection._audit import tell
 from langchain_tool_selection._exposure import PerTurn, Rendered
 from langchain_tool_selection._index import Catalog
 from langchain_tool_selection._policy import Limits, Selection, Situation
@@ -20,8 +18,6 @@ from langchain_tool_selection._query import Turn
 from langchain_tool_selection._ranking import Query
 from langchain_tool_selection._state import USAGE, ThreadRecord
 from langchain_tool_selection._usage import CacheUsage
-
-logger = logging.getLogger("langchain_tool_selection")
 
 
 @dataclass(frozen=True)
@@ -41,15 +37,16 @@ class Plan:
     limit: int | None = None
     pins: Sequence[str] = ()
     evicted: tuple[str, ...] = ()
+    degraded: tuple[str, ...] = ()
     start: str = ""
     limits: Limits = field(default_factory=Limits)
 
     @property
-    def overview(self) -> str:
-        """What the search tool's description says of the domains, for the whole thread."""
-        if self.record is not None and self.record.overview is not None:
-            return self.record.overview
-        return overview_of(self.catalog) if self.catalog else ""
+    def overview(self) -> Mapping[str, int]:
+        """The domains that the search tool's description names: the same for a thread while all are there."""
+        domains = self.catalog.domains if self.catalog else {}
+        before = self.record.overview if self.record else None
+        return domains if before is None or before.keys() - domains.keys() else before
 
     @property
     def starts_anew(self) -> bool:
@@ -74,7 +71,7 @@ class Plan:
         if record.exposure != self.exposure.name:
             return f"another model: exposure {record.exposure!r} before, {self.exposure.name!r} now"
         if before == now:
-            return ""
+            return "a domain is no longer there" if record.overview not in (None, self.overview) else ""
         if not self.exposure.keeps and record.key != self.key:
             return "a new user message"
         if gone := [name for name in before if name not in now]:
@@ -84,7 +81,8 @@ class Plan:
 
     def _why_gone(self, missing: Sequence[str]) -> str:
         if missing:
-            return f"no longer there: {', '.join(missing)}"
+            # Without their names: the run's role may have changed, and then they do not exist for it.
+            return f"tools that are no longer there: {len(missing)}"
         compacted = self.record is not None and self.record.start not in ("", self.start)
         return "the conversation was compacted" if compacted else "over the token budget"
 
@@ -127,18 +125,9 @@ class Step:
         update = dict(self.update)
         if usage.calls:
             update[USAGE] = usage.to_state()
-            tell(self.request, "tool_selection_usage", usage.to_state())
+            tell(self.request.runtime, "tool_selection_usage", usage.to_state())
         if not update:
             return response
         if isinstance(response, AIMessage):
             response = ModelResponse(result=[response])
         return ExtendedModelResponse(response, Command(update=update))
-
-
-def tell(request: ModelRequest[Any], kind: str, facts: Mapping[str, Any]) -> None:
-    """Report to whoever listens: the log, a stream of custom events, the trace."""
-    logger.debug("%s: %s", kind, facts)
-    if request.runtime is not None and request.runtime.stream_writer is not None:
-        request.runtime.stream_writer({"type": kind, **facts})
-    if (run := get_current_run_tree()) is not None:
-        run.add_metadata({kind: facts})

@@ -21,9 +21,13 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
+from langchain_tool_selection._schema import SchemaPruning, prune_schema
 from langchain_tool_selection._shared import Registered, Shared
 from langchain_tool_selection._state import ThreadRecord
-from langchain_tool_selection._text import one_line
+from langchain_tool_selection._text import one_line, visible
+
+_SCHEMA = 6_000
+"""Characters of a schema that are quoted; real ones seldom take half of that."""
 
 _ERROR = 300
 """Characters of an error that are quoted: it may quote the argument in turn."""
@@ -95,9 +99,21 @@ def wrap_calls(messages: Sequence[Any], hidden: Collection[str], call_tool: str)
 
 
 def compact_parameters(definition: Mapping[str, Any]) -> str:
-    """Return the parameters of an OpenAI function dict for a model to read: a JSON schema on one line."""
+    """Return the parameters of an OpenAI function dict for a model to read: a JSON schema on one line.
+
+    One that is too long is pruned, and cut if that is not enough.
+    """
     parameters = definition.get("function", {}).get("parameters") or {}
-    return json.dumps(parameters, ensure_ascii=False, separators=(",", ":"))
+    text = _on_one_line(parameters)
+    if len(text) > _SCHEMA:
+        text = _on_one_line(prune_schema(parameters, SchemaPruning()))
+    return text if len(text) <= _SCHEMA else f"{text[:_SCHEMA]}… (too long, cut here)"
+
+
+def _on_one_line(schema: Any) -> str:
+    # Unicode knows more ends of a line than JSON escapes.
+    text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+    return " ".join(visible(text).splitlines())
 
 
 def _parameters(tool: BaseTool) -> Mapping[str, Any]:

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 from langchain_core.tools import BaseTool
 
 _CHOICE_WORDS = frozenset({"auto", "any", "none", "required"})
+
+_HARNESSES = (
+    "deepagents.",
+    "langchain.agents.middleware.",
+    "langchain_anthropic.middleware.",
+    "langchain_quickjs.",
+)
+"""Where middleware of LangChain and deepagents is written."""
 
 HARNESS_TOOLS = frozenset(
     """
@@ -59,6 +68,18 @@ def names_in_choice(choice: Any) -> Iterator[str]:
 def is_deferred(tool: BaseTool) -> bool:
     """Whether the provider loads this tool on demand, so that hiding it would break its own search."""
     return bool(tool.extras and tool.extras.get("defer_loading"))
+
+
+def is_harness_tool(tool: BaseTool) -> bool:
+    """Whether middleware of LangChain or deepagents brought this tool along, and its prompts lean on it.
+
+    Known by where the code that it runs is written, which a marked or described copy shares: its name and
+    place say little, because users name tools `task` and `read_file`, too.
+    """
+    runs = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or type(tool)
+    if isinstance(runs, partial):
+        runs = runs.func
+    return (getattr(runs, "__module__", None) or "").startswith(_HARNESSES)
 
 
 def name_of(tool: Any) -> str | None:

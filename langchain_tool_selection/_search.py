@@ -18,8 +18,8 @@ from langchain_tool_selection._state import ThreadRecord
 
 logger = logging.getLogger("langchain_tool_selection")
 
-_WARNINGS = 500
-"""Warnings of one kind of object; names of tools are a stranger's text, and there is no end of them."""
+_WARNINGS = 100
+"""Warnings of one object; names of tools are a stranger's text, and there is no end of them."""
 
 _HANGING = 64
 """Searches that may be under way at once; a service that hangs must not fill the machine with threads."""
@@ -38,7 +38,10 @@ class Found(NamedTuple):
 
 
 class WarnOnce:
-    """Logs a warning the first time that its key comes up, and never again in its lifetime."""
+    """Logs a warning the first time that its key comes up, and never again in its lifetime.
+
+    So many of them, because what a stranger can choose, such as a tool's name, must not fill a log.
+    """
 
     def __init__(self) -> None:
         self._said: set[str] = set()
@@ -48,6 +51,8 @@ class WarnOnce:
         if key not in self._said and len(self._said) < _WARNINGS:
             self._said.add(key)
             logger.warning(message, *values)
+            if len(self._said) == _WARNINGS:
+                logger.warning("these were %d warnings; no more of this kind are logged", _WARNINGS)
 
 
 class SafeSearch:

@@ -56,7 +56,7 @@ def check_type(setting: str, value: Any, kind: type) -> None:
         raise TypeError(msg)
 
 
-def check_choice(setting: str, value: Any, known: Sequence[str]) -> None:
+def check_choice(setting: str, value: Any, known: Sequence[Any]) -> None:
     """Check that `value` is one of the `known` ones."""
     if value not in known:
         msg = f"{setting} must be one of {', '.join(map(repr, known))}, got {value!r}"

@@ -38,12 +38,13 @@ class Shared(NamedTuple):
     def registered(self, runtime: Any, own: Sequence[str]) -> Registered:
         """Sort the registered tools, without our `own`, by what the run may use."""
         tools = [tool for tool in runtime.tools if tool.name not in own]
-        return _sorted(tools, self.access.permitted(tools, AccessRuntime.of(runtime, runtime.state)))
+        return _sorted(tools, self.access.permitted(tools, AccessRuntime.of(runtime, runtime.state)).tools)
 
     async def aregistered(self, runtime: Any, own: Sequence[str]) -> Registered:
         """As `registered`, awaiting the rule."""
         tools = [tool for tool in runtime.tools if tool.name not in own]
-        return _sorted(tools, await self.access.apermitted(tools, AccessRuntime.of(runtime, runtime.state)))
+        permitted = await self.access.apermitted(tools, AccessRuntime.of(runtime, runtime.state))
+        return _sorted(tools, permitted.tools)
 
     def catalog_of(self, record: ThreadRecord | None, registered: Registered) -> Catalog | None:
         """Return what the run may search now; `None` if the last model call's catalogue is not known."""

@@ -57,10 +57,11 @@ def state_value(state: Any, key: str) -> Any:
 def current_pins(
     state: Any, record: "ThreadRecord | None", present: Collection[str], max_pins: int
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Return the pins to go on with, in the order they came, and those that were too many.
+    """Return the pins to go on with, in the order they came, and what of the `present` was too many.
 
-    The least recently found or used go first, and before them those that are `present` no more. Of
-    what one search found, the worst match goes first.
+    The least recently found or used go first; of what one search found, the worst match. Pins that are not
+    present now, because of a role or of a server that is down, take no place from those that are: they are
+    counted apart, and wait.
     """
     pins = pins_in(state_value(state, PINS))
     messages = state_value(state, "messages") or []
@@ -76,8 +77,10 @@ def current_pins(
         for name in [*found_in(message), *(name for name, _ in tool_calls(message))]:
             seen[name] = position
     age = {name: (seen[name], -index) if name in seen else (-1, index) for index, name in enumerate(pins)}
-    evicted = sorted(pins, key=lambda name: (name in present, age[name]))[: len(pins) - max_pins]
-    return [name for name in pins if name not in evicted], tuple(evicted)
+    oldest = sorted(pins, key=lambda name: age[name])
+    evicted = [name for name in oldest if name in present][:-max_pins]
+    forgotten = [name for name in oldest if name not in present][:-max_pins]
+    return [name for name in pins if name not in {*evicted, *forgotten}], tuple(evicted)
 
 
 def found_in(message: Any) -> list[str]:
@@ -118,7 +121,8 @@ class ThreadRecord:
         reveals: What was added to the conversation since, in order.
         added: How many tools were shown for later user messages than the first, unasked.
         start: The message that the conversation began with.
-        overview: What the search tool's description says of the domains; `None` if it was not asked to.
+        overview: The domains that the search tool's description names, with their numbers of tools; `None`
+            if it was not asked to.
     """
 
     key: str = ""
@@ -130,7 +134,7 @@ class ThreadRecord:
     reveals: tuple[Reveal, ...] = ()
     added: int = 0
     start: str = ""
-    overview: str | None = None
+    overview: Mapping[str, int] | None = None
 
     @property
     def visible(self) -> tuple[str, ...]:
@@ -167,7 +171,7 @@ class ThreadRecord:
             "reveals": [[reveal.anchor, *reveal.names] for reveal in self.reveals],
             "added": self.added,
             "start": self.start,
-            "overview": self.overview,
+            "overview": None if self.overview is None else dict(self.overview),
         }
 
     @classmethod
@@ -187,13 +191,20 @@ class ThreadRecord:
             reveals=_reveals_in(value.get("reveals")),
             added=added if isinstance(added, int) and 0 <= added < 2**31 else 0,
             start=_text_in(value, "start"),
-            overview=_text_in(value, "overview") if value.get("overview") is not None else None,
+            overview=_counts_in(value, "overview"),
         )
 
 
 def _reveals_in(value: Any) -> tuple[Reveal, ...]:
     rows = map(pins_in, value if isinstance(value, list) else ())
     return tuple(Reveal(row[0], tuple(row[1:])) for row in rows if len(row) > 1)
+
+
+def _counts_in(value: Mapping[str, Any], key: str) -> dict[str, int] | None:
+    counts = value.get(key)
+    if not isinstance(counts, Mapping):
+        return None
+    return {str(name): n for name, n in counts.items() if isinstance(n, int) and 0 <= n < 2**31}
 
 
 def _text_in(value: Mapping[str, Any], key: str) -> str:

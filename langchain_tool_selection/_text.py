@@ -99,6 +99,11 @@ def normalize(text: str) -> str:
     return text if text.isascii() else _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
 
 
+def visible(text: str) -> str:
+    """Return `text` without characters that nobody can see, and otherwise as it is."""
+    return text if text.isascii() else _INVISIBLE.sub("", text)
+
+
 class Word(NamedTuple):
     """One word of a request.
 

@@ -9,6 +9,7 @@ state; the instance holds caches only, so any number of threads and agents may s
 from __future__ import annotations
 
 import logging
+import operator
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
@@ -26,17 +27,24 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.types import Command, Overwrite
 
-from langchain_tool_selection._access import Access, AccessRuntime, Allow, OnChange, check_allow
+from langchain_tool_selection._access import (
+    Access,
+    AccessRuntime,
+    Allow,
+    OnChange,
+    Permitted,
+    check_allow,
+)
 from langchain_tool_selection._activation import Activation, Threshold, check_threshold
-from langchain_tool_selection._audit import Audit
+from langchain_tool_selection._audit import Audit, AuditLevel, tell
 from langchain_tool_selection._collect import Collect, Collector
 from langchain_tool_selection._definitions import Bound, Definitions
-from langchain_tool_selection._discovery import Discovery, make_discovery_tool
+from langchain_tool_selection._discovery import Discovery, make_discovery_tool, overview_of
 from langchain_tool_selection._documents import ToolHints, digest
 from langchain_tool_selection._exposure import ADDITION_SHARE, Append, Grow, PerTurn, Proxy
 from langchain_tool_selection._index import Catalog
 from langchain_tool_selection._models import ExposureName, ModelTraits, automatic
-from langchain_tool_selection._plan import Plan, Step, tell
+from langchain_tool_selection._plan import Plan, Step
 from langchain_tool_selection._policy import (
     NEAR_MISSES,
     Limits,
@@ -57,8 +65,8 @@ from langchain_tool_selection._query import (
 )
 from langchain_tool_selection._ranking import Query
 from langchain_tool_selection._request import (
-    HARNESS_TOOLS,
     is_deferred,
+    is_harness_tool,
     names_in_choice,
     tools_by_name,
 )
@@ -138,7 +146,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             has changed is not offered, unless `on_change` approves.
         on_change: Called with such a tool and its new fingerprint; whether it may be used.
         audit: Whether to log what was shown, found, called and refused, one JSON object a record, to the
-            logger `langchain_tool_selection.audit`; without arguments of calls.
+            logger `langchain_tool_selection.audit`; without arguments of calls, unless it is `"arguments"`.
         collect: Where to write requests whose tool had to be searched for, with the tool that was then
             called without an error: cases for `tool-selection eval`. `None` writes nothing.
         discovery: Settings of the search tool; `None` leaves it out, and what is hidden stays so.
@@ -177,7 +185,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         enforce: bool = False,
         fingerprints: Mapping[str, str] | None = None,
         on_change: OnChange | None = None,
-        audit: bool = False,
+        audit: AuditLevel = False,
         collect: Collect | None = None,
         discovery: Discovery | None = Discovery(),  # noqa: B008 - frozen
     ) -> None:
@@ -193,6 +201,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         check_function("query", query, "the model request")
         check_function("domains", domains, "state and runtime")
         check_function("on_change", on_change, "a tool and its fingerprint")
+        check_choice("audit", audit, (False, True, "arguments"))
         check_budget(token_budget)
         check_allow(allow)
         check_type("collect", collect, Collect)
@@ -222,7 +231,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             on_change=on_change,
             own=self._is_own,
         )
-        self._audit = Audit(audit)
+        self._audit = Audit(audit, lambda tool: self._search.document_of(tool).domain)
         self._collector = None if collect is None else Collector(collect)
         self._discovery = discovery
         self._warn_once = WarnOnce()
@@ -235,6 +244,11 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
                 self.tools.append(make_call_tool(discovery.call_name, shared, discovery.name))
         self._own = frozenset(tool.name for tool in self.tools)
         self._own_functions = frozenset(id(tool.func) for tool in self.tools)
+
+    @property
+    def name(self) -> str:
+        """The same for subclasses: two in one agent would share one state, and LangChain refuses them."""
+        return ToolSelectionMiddleware.__name__
 
     # -- the model call ------------------------------------------------------------------------------
 
@@ -266,7 +280,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         permitted = request.tool is None or self._access.permits(request.tool, call.runtime)
         if (refusal := self._refusal(call, permitted)) is not None:
             return refusal
-        self._audit_call(call)
+        self._audit_call(request)
         result = self._ran(call, handler(self._access.narrowed(request, call.runtime)))
         if self._collector is not None:
             self._collector.note(call.found_for(result), call.name)
@@ -282,46 +296,48 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         permitted = request.tool is None or await self._access.apermits(request.tool, call.runtime)
         if (refusal := self._refusal(call, permitted)) is not None:
             return refusal
-        self._audit_call(call)
+        self._audit_call(request)
         result = self._ran(call, await handler(await self._access.anarrowed(request, call.runtime)))
         if self._collector is not None:
             await self._collector.anote(call.found_for(result), call.name)
         return result
 
-    def _audit_call(self, call: ToolCall) -> None:
+    def _audit_call(self, request: ToolCallRequest) -> None:
         # Before it runs: a tool that fails half way has done half of its work.
-        if call.request.tool is not None:
-            self._audit.record("called", call.request.runtime, tool=call.name, call=call.id)
+        if request.tool is not None:
+            self._audit.call("called", request)
 
     def _refusal(self, call: ToolCall, permitted: bool) -> ToolMessage | None:
         if not permitted:
-            self._audit.record("refused", call.request.runtime, tool=call.name, call=call.id, why="access")
+            self._audit.call("refused", call.request, "access")
             return call.unknown()
         own = call.request.tool is None or self._is_own(call.request.tool)
         if not self._enforce or own or call.was_shown():
             return None
-        self._audit.record("refused", call.request.runtime, tool=call.name, call=call.id, why="not shown")
+        self._audit.call("refused", call.request, "not shown")
         return call.not_shown()
 
     def _ran(self, call: ToolCall, result: ToolMessage | Command[Any]) -> ToolMessage | Command[Any]:
         if call.is_unknown(result):
             # LangGraph's own answer lists all registered tools, those that are hidden or refused too.
+            self._audit.call("refused", call.request, "unknown")
             return call.unknown()
         if call.request.tool is None:  # other middleware knew what to run
-            self._audit.record("called", call.request.runtime, tool=call.name, call=call.id)
+            self._audit.call("called", call.request)
         return result
 
     # -- the three steps -----------------------------------------------------------------------------
 
-    def _plan(self, request: ModelRequest[Any], permitted: Sequence[Any]) -> Plan:
+    def _plan(self, request: ModelRequest[Any], permitted: Permitted) -> Plan:
+        degraded = [*permitted.failures]
         traits = ModelTraits.of(request.model, request.model_settings)
         exposure = self._exposure_for(traits, request)
-        tools = self._tools_of(permitted)
+        tools = self._tools_of(permitted.tools)
         record = ThreadRecord.from_state(request.state)
         kept = self._never_hidden(tools)
         forced = self._forced(request, tools)
-        domains = self._domains_in_play(request)
-        out_of_play: Collection[str] = ()
+        domains = self._domains_in_play(request, degraded)
+        out_of_play: frozenset[str] = frozenset()
         if domains is not None:
             out_of_play = self._out_of_play(tools, domains, {**forced, **kept})
             # Where what was shown stays, it stays through a change of domains too: it cannot be found any
@@ -338,13 +354,15 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             )
 
         if exposure is None or self._activation.is_small(candidates, sync, exposure.name, traits.full_name):
-            return Plan(request, tools, record, exposure or PerTurn())
+            # What `domains=` leaves out is hidden, though all that is left is shown.
+            hides = self._enforce and bool(out_of_play - tools.keys())
+            return Plan(request, tools, record, exposure or PerTurn(), catalog=sync() if hides else None)
         self._warn_about_missing(tools)
         kept = {**forced, **kept}
         catalog = sync()
         self._activation.compare(catalog, exposure.name, traits.full_name)
         turns = self._turns(request)
-        own_query = self._own_query(request)
+        own_query = self._own_query(request, degraded)
         key = _key(turns, own_query, domains)
         pins, evicted = current_pins(request.state, record, tools, self._max_pins)
         plan = Plan(
@@ -359,6 +377,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             ranked=record is not None and record.was_ranked and (record.key == key or not key),
             pins=pins,
             evicted=evicted,
+            degraded=tuple(degraded),
             start=message_mark(request.messages[0]) if request.messages else "",
             limits=self._limits(tools, catalog, traits),
         )
@@ -407,38 +426,44 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             changed=None if why is None else bool(why),
             why=why or "",
             revealed=rendered.revealed,
-            degraded=found.degraded,
+            degraded="; ".join(filter(None, (*plan.degraded, found.degraded))),
             evicted=plan.evicted,
         )
         record = plan.record_of(situation, selection, rendered)
         if self._discovery is not None and self._discovery.overview:
             record = replace(record, overview=plan.overview)
-        update: dict[str, Any] = {} if record == plan.record else {THREAD: record.to_state()}
+        due = record.to_state()
+        # Compared as it is stored: garbage that reads as what is due is repaired as well.
+        update: dict[str, Any] = {} if due == state_value(plan.request.state, THREAD) else {THREAD: due}
         if list(plan.pins) != (state_value(plan.request.state, PINS) or []):
             update[PINS] = Overwrite(list(plan.pins))
-        self._report(plan.request, selection)
+        self._report(plan, selection)
         return Step(rendered.request, update, plan)
 
     def _bound(self, plan: Plan) -> Mapping[str, Any]:
         """Return the tools as they are to be bound."""
         described = {}
         if self._discovery is not None and (self._discovery.overview or self._definitions.are_pruned):
-            overview = plan.overview if self._discovery.overview else ""
+            overview = overview_of(plan.overview) if self._discovery.overview else ""
             described[self._discovery.name] = f"{self._discovery.description} {overview}".strip()
-        if not described and not self._definitions.are_pruned:
-            return plan.tools
         return Bound(plan.tools, self._definitions, described)
 
     def _pass_through(self, plan: Plan) -> Step:
         """Send what would be sent without this middleware: its search tool has nothing to find."""
-        tools = [tool for tool in plan.tools.values() if not self._is_own(tool)]
-        if self._definitions.are_pruned:
-            tools = [self._definitions.bound(tool) for tool in tools]
-        same = len(tools) == len(plan.request.tools) and not self._definitions.are_pruned
+        shown = {name: tool for name, tool in plan.tools.items() if not self._is_own(tool)}
+        tools = [self._definitions.bound(tool) for tool in shown.values()]
+        before = plan.request.tools
+        same = len(tools) == len(before) and all(map(operator.is_, tools, before))
         request = plan.request if same else plan.request.override(tools=tools)
-        # The record of an earlier call says that something is hidden, and that is over.
-        hid = plan.record is not None and plan.record.catalog
-        update = {THREAD: replace(plan.record, catalog="").to_state()} if plan.record and hid else {}
+        self._audit.tools("shown", plan.request.runtime, shown, exposure="all")
+        if plan.catalog is not None:
+            record = replace(plan.record or ThreadRecord(), key="", matched=(), shown=tuple(shown))
+            update = {THREAD: replace(record, catalog=plan.catalog.fingerprint).to_state()}
+        elif plan.record is not None and plan.record.catalog:
+            # The record of an earlier call says that something is hidden, and that is over.
+            update = {THREAD: replace(plan.record, catalog="").to_state()}
+        else:
+            update = {}
         return Step(request, update, plan)
 
     # -- planning: how to show, what is there, what must stay, what to search for ------------------------
@@ -479,8 +504,8 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             )
         return PerTurn() if name == "per_turn" else Grow()
 
-    def _domains_in_play(self, request: ModelRequest[Any]) -> Collection[str] | None:
-        """Return the domains that `domains=` gives; `None` for all."""
+    def _domains_in_play(self, request: ModelRequest[Any], degraded: list[str]) -> Collection[str] | None:
+        """Return the domains that `domains=` gives; `None` for all. A failure is added to `degraded`."""
         if self._domains is None:
             return None
         try:
@@ -490,6 +515,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             self._warn_once(
                 f"domains {type(error).__name__}", "domains= failed, all domains are in play: %r", error
             )
+            degraded.append(f"domains= failed with {type(error).__name__}; all domains are in play")
             return None
 
     def _out_of_play(
@@ -550,14 +576,12 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
 
     def _never_hidden(self, tools: Mapping[str, Any]) -> dict[str, Reason]:
         kept: dict[str, Reason] = {}
-        # Middleware ahead of this one registers its tools ahead of ours; what follows is the user's.
-        ahead = self._search_name in tools
         for name, tool in tools.items():
             if not isinstance(tool, BaseTool):
                 kept[name] = Reason("provider")
             elif self._is_own(tool):
-                kept[name], ahead = Reason("discovery"), False
-            elif name in self._always_include or (ahead and name in HARNESS_TOOLS):
+                kept[name] = Reason("discovery")
+            elif name in self._always_include or is_harness_tool(tool):
                 kept[name] = Reason("core")
             elif is_deferred(tool):
                 kept[name] = Reason("deferred")
@@ -572,8 +596,8 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         turns = read_turns(_messages(request.state))
         return turns if any(turn.key for turn in turns) else read_turns(request.messages)
 
-    def _own_query(self, request: ModelRequest[Any]) -> Query | None:
-        """Return what `query=` asks for; `None` without it, or if it failed."""
+    def _own_query(self, request: ModelRequest[Any], degraded: list[str]) -> Query | None:
+        """Return what `query=` asks for; `None` without it, or if it failed, which is added to `degraded`."""
         if self._query is None:
             return None
         try:
@@ -585,6 +609,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
                 "query= failed, searching for what the conversation says: %r",
                 error,
             )
+            degraded.append(f"query= failed with {type(error).__name__}; searched for what was said")
             return None
 
     def _used(self, turns: Sequence[Turn]) -> frozenset[str]:
@@ -610,13 +635,15 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
 
     # -- reporting -----------------------------------------------------------------------------------
 
-    def _report(self, request: ModelRequest[Any], selection: Selection) -> None:
+    def _report(self, plan: Plan, selection: Selection) -> None:
         for name in selection.evicted:
             logger.info("pin of %r dropped: more than max_pins=%d", name, self._max_pins)
         if selection.why and selection.exposure != "per_turn":
             logger.info("the tools array has changed, which no cache survives: %s", selection.why)
-        self._audit.record("shown", request.runtime, tools=list(selection.names), exposure=selection.exposure)
-        tell(request, "tool_selection", selection.to_dict())
+        runtime = plan.request.runtime
+        shown = {name: plan.tools[name] for name in selection.names}
+        self._audit.tools("shown", runtime, shown, exposure=selection.exposure)
+        tell(runtime, "tool_selection", selection.to_dict())
 
 
 def _access_runtime(request: ModelRequest[Any]) -> AccessRuntime:

@@ -536,7 +536,6 @@ async def test_pins_of_what_is_no_longer_allowed_are_dormant_and_come_back(
     assert answers(again, "lock_door")[-1] == "lock_door did it"
 
 
-@pytest.mark.xfail(strict=True, reason="pins of tools that are not there are the first to go")
 async def test_dormant_pins_make_no_room_for_others(path, memory):
     script = [
         discover(names=["lock_door"]),
@@ -550,7 +549,6 @@ async def test_dormant_pins_make_no_room_for_others(path, memory):
     assert set(await pins_of(path, agent, thread())) == {"lock_door", "play_music", "order_pizza"}
 
 
-@pytest.mark.xfail(strict=True, reason="an overview is made once for a thread")
 async def test_an_overview_names_no_domain_that_the_role_of_the_moment_has_nothing_of(path, memory):
     domains = {name: ToolHints(domain="security" if name == "lock_door" else "garden") for name in OFFICE}
     agent, model = build(

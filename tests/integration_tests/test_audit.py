@@ -13,6 +13,7 @@ from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.tools import StructuredTool
 from langgraph.types import Command
 
+from langchain_tool_selection import ToolHints
 from langchain_tool_selection.testing import call, calls
 
 from .agents import DISCOVER, build, discover, make_tool, office, run, thread, user
@@ -103,7 +104,7 @@ async def test_no_value_of_any_argument_is_in_it(exposure, path, memory, audit):
         call(DISCOVER, query=f"{SECRET} play music", names=[f"{SECRET}"], domain=f"{SECRET}"),
         call("play_music", text=SECRET),
         call("lock_door", text=SECRET),
-        call(SECRET, text=SECRET),
+        call("nope", text=SECRET),
         call("call_tool", name="play_music", arguments={"text": SECRET}),
         "Done.",
     ]
@@ -135,7 +136,6 @@ async def test_a_call_that_waits_for_a_human_is_called_once_it_runs(path, memory
     assert [record["tool"] for record in audit.of("called")] == ["send_email"]
 
 
-@pytest.mark.xfail(strict=True, reason="a request that passes through leaves no record")
 async def test_where_nothing_is_hidden_all_that_is_sent_is_shown(path, memory, audit):
     agent, model = build(["Done."], top_k=99, saver=memory, audit=True)
     await run(path, agent, user("send an email"), thread())
@@ -154,6 +154,29 @@ async def test_no_name_can_forge_a_record_or_hide_one(path, memory, audit):
     assert audit.text.isascii()
     assert "forged" not in {record["event"] for record in audit.records}
     assert "forged" not in {record.get("tool") for record in audit.records}
+
+
+async def test_what_is_asked_for_is_in_it_too(path, memory, audit):
+    agent, _ = build([call("send_email", text=SECRET), "Done."], saver=memory, audit="arguments")
+    await run(path, agent, user("send an email"), thread())
+    assert [record["arguments"] for record in audit.of("called")] == [{"text": SECRET}]
+
+
+async def test_each_tool_comes_with_its_domain(path, memory, audit):
+    hints = {"play_music": ToolHints(domain="house"), "lock_door": ToolHints(domain="house")}
+    script = [discover("play music"), call("play_music"), call("lock_door"), "Done."]
+    agent, _ = build(script, saver=memory, audit=True, hints=hints, allow=may_not_lock)
+    await run(path, agent, user("send an email"), thread())
+    assert [record["domains"] for record in audit.of("shown")] == [{}, *[{"play_music": "house"}] * 3]
+    assert [record["domains"] for record in audit.of("found")] == [{"play_music": "house"}]
+    assert [record["domain"] for record in audit.of("called")] == ["", "house"]
+    assert [record["domain"] for record in audit.of("refused")] == ["house"]
+
+
+async def test_a_call_of_what_there_is_not_is_refused_as_unknown(path, memory, audit):
+    agent, _ = build([call("nope"), "Done."], saver=memory, audit=True)
+    await run(path, agent, user("send an email"), thread())
+    assert [(record["tool"], record["why"]) for record in audit.of("refused")] == [("nope", "unknown")]
 
 
 async def test_without_being_asked_for_nothing_is_written(path, audit):

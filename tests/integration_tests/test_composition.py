@@ -11,7 +11,7 @@ from langchain.agents.structured_output import AutoStrategy, ProviderStrategy, T
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from langchain_tool_selection import ToolSelectionMiddleware
+from langchain_tool_selection import Discovery, ToolSelectionMiddleware
 from langchain_tool_selection.testing import ScriptedChatModel, call, calls
 
 from .agents import DISCOVER, answers, build, discover, make_tool, office, pins_of, run, sent, thread, user
@@ -163,12 +163,10 @@ async def test_a_discovery_beside_a_call_that_waits_for_approval_counts_once(out
 
 
 class Second(ToolSelectionMiddleware):
-    """A second one, with a name of its own, for an agent that has one already."""
+    """A second one, which is another class to Python, and would share the first one's state."""
 
 
-async def test_a_second_instance_inside_the_first_narrows_what_it_shows(path):
-    second = Second(top_k=1, discovery=None)
-    agent, model = build(["Done."], top_k=3, inner=[second])
-    await run(path, agent, user("email the customer an invoice, then book a flight"))
-    assert len(sent(model)[0]) <= 3
-    assert len(set(model.calls[0].tools)) == len(model.calls[0].tools)
+@pytest.mark.parametrize("discovery", [None, Discovery(name="find_tools")])
+def test_a_second_instance_in_one_agent_is_refused_when_the_agent_is_built(discovery):
+    with pytest.raises(AssertionError, match="duplicate middleware"):
+        build(["Done."], inner=[Second(discovery=discovery)])

@@ -137,7 +137,6 @@ async def test_with_nothing_hidden_nothing_is_refused(path, memory):
     assert answers(result, "lock_door")[-1] == "lock_door did it"
 
 
-@pytest.mark.xfail(strict=True, reason="a request that passes through counts as one that hides nothing")
 async def test_what_domains_leaves_out_is_hidden_too(path):
     """Though so few tools are left in play that all of them are sent."""
     agent, model = build(

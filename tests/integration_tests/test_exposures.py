@@ -465,7 +465,7 @@ async def test_a_tool_of_the_array_that_is_gone_from_the_catalogue_changes_the_a
     fewer = [tool for tool in office() if tool.name != "send_email"]
     rebuilt = agent_on(client, [], log, "append", tools=fewer, saver=agent.checkpointer)
     (event,) = selections(await say(path, rebuilt, "hello"))
-    assert (event["changed"], event["why"]) == (True, "no longer there: send_email")
+    assert (event["changed"], event["why"]) == (True, "tools that are no longer there: 1")
 
 
 @over_transports

@@ -45,11 +45,6 @@ from .agents import (
     user,
 )
 
-UNREAD_SCHEMA = pytest.param(
-    "proxy",
-    marks=pytest.mark.xfail(strict=True, reason="schemas in answers are neither normalised nor bounded"),
-)
-
 
 def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [r.getMessage() for r in caplog.records if r.name == "langchain_tool_selection"]
@@ -114,7 +109,6 @@ def test_names_that_some_provider_takes_are_offered():
     assert model.calls[0].tools == names
 
 
-@pytest.mark.xfail(strict=True, reason="what was warned of is remembered without a bound")
 def test_a_server_that_renames_its_tools_all_the_time_fills_no_log(caplog):
     """Each name is another one. What is remembered of them has a bound, and so has what is said."""
     number = iter(range(10_000))
@@ -153,7 +147,7 @@ def seen(text: str) -> str:
     return "".join(c for c in text if unicodedata.category(c) in ("Cf", "Co", "Cn", "Cs"))
 
 
-@pytest.mark.parametrize("exposure", ["per_turn", UNREAD_SCHEMA])
+@pytest.mark.parametrize("exposure", ["per_turn", "proxy"])
 async def test_hidden_characters_are_in_no_answer_of_a_search(exposure, path):
     schema = text_schema(f"What to sing.{HIDDEN}\u202e")
     schema["properties"]["text"]["enum"] = [f"bass{HIDDEN}", "alto"]
@@ -164,7 +158,6 @@ async def test_hidden_characters_are_in_no_answer_of_a_search(exposure, path):
     assert not seen("".join(answers(result)))
 
 
-@pytest.mark.xfail(strict=True, reason="schemas are sent with all that nobody can see in them")
 @pytest.mark.parametrize("prune", [False, True])
 def test_hidden_characters_are_in_no_schema_that_is_sent(prune):
     from langchain_tool_selection import SchemaPruning  # noqa: PLC0415
@@ -194,12 +187,9 @@ def test_a_megabyte_of_description_is_read_as_far_as_it_says_something():
 @pytest.mark.parametrize(
     ("place", "exposure"),
     [
-        *((place, "per_turn") for place in ("description", "parameter", "parameters", "enum")),
-        ("description", "proxy"),
-        *(
-            pytest.param(place, "proxy", marks=UNREAD_SCHEMA.marks)
-            for place in ("parameter", "parameters", "enum")
-        ),
+        (place, exposure)
+        for place in ("description", "parameter", "parameters", "enum")
+        for exposure in ("per_turn", "proxy")
     ],
 )
 async def test_a_megabyte_anywhere_in_a_tool_is_found_in_a_bounded_answer(place, exposure, path):
@@ -227,7 +217,7 @@ INJECTION = (
 )
 
 
-@pytest.mark.parametrize("exposure", ["per_turn", UNREAD_SCHEMA])
+@pytest.mark.parametrize("exposure", ["per_turn", "proxy"])
 async def test_each_tool_that_a_search_finds_is_one_quoted_line(exposure, path):
     text = INJECTION.replace("\n\n", "\n")
     # Each says something else, or they would be twins, of which a search gives one.
@@ -247,7 +237,6 @@ async def test_each_tool_that_a_search_finds_is_one_quoted_line(exposure, path):
         assert line.count("`") == 2
 
 
-@pytest.mark.xfail(strict=True, reason="an answer names no server")
 async def test_what_a_search_finds_comes_with_its_server(path):
     """So that a model can tell a tool from the twin of it that another server brought."""
     tools = [make_tool("vocals", "Sing.", metadata={"domain": "choir"}), *office()]

@@ -18,7 +18,7 @@ from langgraph.store.memory import InMemoryStore
 from langchain_tool_selection import Query
 from langchain_tool_selection.testing import call
 
-from .agents import BagOfWords, answers, build, discover, pins, pins_of, run, sent, thread, user
+from .agents import OFFICE, BagOfWords, answers, build, discover, pins, pins_of, run, sent, thread, user
 
 TURNS = {
     "send an email message": "send_email",
@@ -28,14 +28,16 @@ TURNS = {
 }
 
 
-async def play(path: str, agent: Any, what: Any, config: Any = None) -> list[dict[str, Any]]:
-    """Run an agent and return the selection of each of its model calls."""
+async def play(
+    path: str, agent: Any, what: Any, config: Any = None, kind: str = "tool_selection"
+) -> list[dict[str, Any]]:
+    """Run an agent and return the events of a kind: by default, the selection of each of its model calls."""
     config = config or thread()
     if path == "sync":
         events = await asyncio.to_thread(lambda: list(agent.stream(what, config, stream_mode="custom")))
     else:
         events = [event async for event in agent.astream(what, config, stream_mode="custom")]
-    return [event for event in events if event["type"] == "tool_selection"]
+    return [event for event in events if event["type"] == kind]
 
 
 def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -208,16 +210,42 @@ async def test_other_runs_go_on_while_a_slow_async_rule_is_awaited(memory):
     assert most >= 10
 
 
+async def test_a_rule_that_is_awaited_is_asked_about_all_tools_at_once():
+    waiting, most = 0, 0
+
+    async def allow(tool: Any, runtime: Any) -> bool:
+        nonlocal waiting, most
+        waiting += 1
+        most = max(most, waiting)
+        await asyncio.sleep(0.01)
+        waiting -= 1
+        return tool.name != "lock_door"
+
+    agent, model = build(["Done."], allow=allow, top_k=99)
+    await agent.ainvoke(user("send an email"))
+    assert model.calls[0].tools == [name for name in OFFICE if name != "lock_door"]
+    assert most == len(OFFICE)
+
+
 def failing(*_: Any) -> Any:
     raise ConnectionError("the service is down")
 
 
 @pytest.mark.parametrize("setting", ["allow", "domains", "query"])
-@pytest.mark.xfail(strict=True, reason="only what a ranker does is in the selection's `degraded`")
 async def test_a_setting_that_fails_is_in_the_selection(setting, path):
     agent, _ = build(["Done."], **{setting: failing_for_some if setting == "allow" else failing})
     (selection,) = await play(path, agent, user("send an email"))
     assert setting in selection["degraded"]
+
+
+async def test_a_search_that_falls_back_says_so(path, memory):
+    def scorer(tool: Any, tokens: Any) -> float:
+        return float(failing() if "music" in tokens else "send" in tool.name)
+
+    agent, _ = build([discover("music"), "Done."], ranker=scorer, saver=memory)
+    (found,) = await play(path, agent, user("send an email"), kind="tool_selection_found")
+    assert found["found"] == ["play_music"]
+    assert found["degraded"] == "ScorerRanker failed with ConnectionError; ranked by words"
 
 
 def failing_for_some(tool: Any, runtime: Any) -> bool:

@@ -51,7 +51,9 @@ async def test_a_custom_event_for_each_model_call_says_what_is_shown_and_why(pat
     agent, model = build(SCRIPT, saver=memory, always_include=["lock_door"])
     events = await stream(path, agent, user("send an email"), thread(), stream_mode="custom")
     assert json.loads(json.dumps(events)) == events
-    assert [event["type"] for event in events] == ["tool_selection"] * 3
+    kinds = [event["type"] for event in events]
+    assert kinds == ["tool_selection", "tool_selection_found", "tool_selection", "tool_selection"]
+    assert events.pop(1) == {"type": "tool_selection_found", "found": ["play_music"], "degraded": ""}
     assert [list(event["shown"]) for event in events] == [c.tools for c in model.calls]
     first, second, third = events
     assert first["shown"]["lock_door"] == "core"

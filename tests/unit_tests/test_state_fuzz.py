@@ -113,9 +113,12 @@ def test_a_state_of_any_kind_is_read(value):
     for state in (value, {THREAD: value, PINS: value, USAGE: value, "messages": []}, SimpleNamespace()):
         ThreadRecord.from_state(state)
         assert isinstance(thread_usage(state), CacheUsage)
-        found, evicted = current_pins({PINS: value, "messages": []}, None, {"send_email"}, 2)
-        assert len(found) <= 2
-        assert set(found) | set(evicted) == set(pins_in(value))
+        present = {"send_email", "0", "00", "000"}
+        found, evicted = current_pins({PINS: value, "messages": []}, None, present, 2)
+        assert len(present & {*found}) <= 2
+        assert len({*found} - present) <= 2
+        assert {*found, *evicted} & present == {*pins_in(value)} & present
+        assert {*found, *evicted} <= {*pins_in(value)}
 
 
 @many
@@ -212,17 +215,7 @@ def test_a_count_at_the_end_of_what_a_checkpoint_holds_does_not_grow_beyond_it(k
     assert agent.get_state(THREAD_ID).values[USAGE]["calls"] >= 3
 
 
-UNREPAIRED = pytest.mark.xfail(strict=True, reason="what reads as the record to write is not written again")
-
-
-@pytest.mark.parametrize(
-    "field",
-    [
-        *(pytest.param(field, marks=UNREPAIRED) for field in ("matched", "added", "reveals", "overview")),
-        "start",
-        "version",
-    ],
-)
+@pytest.mark.parametrize("field", ["matched", "added", "reveals", "overview", "start", "version"])
 def test_garbage_that_reads_as_what_is_due_anyhow_is_repaired_too(field):
     agent = agent_with(["Hello."], InMemorySaver(), "per_turn")
     agent.invoke(SAY, THREAD_ID)
