@@ -25,7 +25,7 @@ $(VENV)/.ready: pyproject.toml
 	$(UV_INSTALL) --resolution $(RESOLUTION) --editable '.[cli,mcp,openai]' --group $(GROUP)
 	@touch $@
 
-.PHONY: setup demo-mcp notebooks
+.PHONY: setup demo-mcp notebooks test-floor-deepagents
 setup: $(VENV)/.ready
 
 demo: setup
@@ -40,6 +40,10 @@ test: setup
 
 test-floor:
 	@$(MAKE) test VENV=.venv-floor GROUP=test RESOLUTION=lowest-direct ARGS="$(ARGS)"
+
+test-floor-deepagents:
+	@$(MAKE) test VENV=.venv-floor-deepagents GROUP=test-deepagents RESOLUTION=lowest-direct \
+	  ARGS="$(shell echo tests/integration_tests/test_deepagents*.py) tests/integration_tests/test_harness_tools.py"
 
 notebooks: setup
 	$(BIN)/jupyter execute --inplace notebooks/*.ipynb

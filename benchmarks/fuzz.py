@@ -59,9 +59,6 @@ OFFICE = {
     "read_file": "Read a file.",
 }
 
-OWN = ("discover_tools", "call_tool")
-"""A tool of another's with such a name is an error by design, whose message says how to rename ours."""
-
 # -- what inputs are made of -------------------------------------------------------------------------------
 
 _CHARACTERS = (
@@ -167,10 +164,8 @@ def office() -> tuple[BaseTool, ...]:
 def odd_tool(rng: random.Random) -> Any:
     """Return a tool as a careless or hostile server describes it."""
     if rng.random() < 0.1:
-        made = {key: value(rng) for key in rng.sample(["type", "name", "function", "domain", "x"], k=2)}
-        return {key: "x" if item in OWN else item for key, item in made.items()}
+        return {key: value(rng) for key in rng.sample(["type", "name", "function", "domain", "x"], k=2)}
     name = rng.choice([*OFFICE]) if rng.random() < 0.3 else text(rng)
-    name = "" if name in OWN else name
     schema: Any = {
         "type": "object",
         "properties": {text(rng): value(rng, 2) for _ in range(rng.randrange(4))},

@@ -83,9 +83,9 @@ class Definitions:
         always took. Tools of LangChain's and deepagents' own middleware are sent whole: their descriptions
         say in many paragraphs how to use them, and which subagents there are.
         """
-        if not isinstance(tool, BaseTool) or is_harness_tool(tool):
+        if not isinstance(tool, BaseTool):
             return tool
-        if self._prune is None:
+        if self._prune is None or is_harness_tool(tool):
             changes = self._made_visible(tool)
             return tool.model_copy(update=changes) if changes else tool
         function = self.of(tool).get("function", {})
@@ -97,7 +97,8 @@ class Definitions:
     def _made_visible(self, tool: BaseTool) -> dict[str, Any]:
         """Return what to change of a tool so that its model reads only what a person can see."""
         key = content_key(tool)
-        if key not in self._seen:
+        known = self._seen.get(key)
+        if known is None:
             # A schema that came over a wire is a dict. One that is a class came with the user's code.
             schema = tool.args_schema
             seen: dict[str, Any] = {"description": visible(tool.description)}
@@ -105,10 +106,10 @@ class Definitions:
                 with suppress(RecursionError):  # no client can send such a schema either
                     seen["args_schema"] = _visible_annotations(schema)
             changes = {field: value for field, value in seen.items() if value != getattr(tool, field)}
-            self._seen[key] = schema, changes
+            known = self._seen[key] = schema, changes
             if len(self._seen) > _REMEMBERED:
                 self._seen.popitem(last=False)
-        return self._seen[key][1]
+        return known[1]
 
     def unknown_in_keep(self, tools: Iterable[Any]) -> list[str]:
         """Return what `SchemaPruning.keep` names and none of the tools has. Looked for once."""

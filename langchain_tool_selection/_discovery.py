@@ -268,7 +268,8 @@ class _Call:
         if visible:
             names = ", ".join(f"`{one_line(name, _LINE)}`" for name in visible)
             are, one = ("is", "it") if len(visible) == 1 else ("are", "one")
-            parts.append(f"{names} {are} already available: call {one} directly.")
+            other = "" if found else " If that is not what you need, search with other words."
+            parts.append(f"{names} {are} already available: call {one} directly.{other}")
         if repeated and not found:
             parts.append("Searching again with these words finds nothing else.")
         parts.extend(self._about_twins(catalog, found))

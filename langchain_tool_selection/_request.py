@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import partial
 from typing import Any
 
 from langchain_core.tools import BaseTool
@@ -18,15 +17,6 @@ _HARNESSES = (
     "langchain_quickjs.",
 )
 """Where middleware of LangChain and deepagents is written."""
-
-HARNESS_TOOLS = frozenset(
-    """
-    ls read_file write_file edit_file delete glob grep execute task write_todos compact_conversation
-    start_async_task check_async_task update_async_task cancel_async_task list_async_tasks
-    glob_search grep_search shell
-    """.split()
-)
-"""Tools that middleware of LangChain and deepagents brings along and its prompts lean on."""
 
 
 def tools_by_name(tools: Sequence[Any], on_duplicate: Callable[[str, Any], None]) -> dict[str, Any]:
@@ -77,8 +67,6 @@ def is_harness_tool(tool: BaseTool) -> bool:
     place say little, because users name tools `task` and `read_file`, too.
     """
     runs = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or type(tool)
-    if isinstance(runs, partial):
-        runs = runs.func
     return (getattr(runs, "__module__", None) or "").startswith(_HARNESSES)
 
 

@@ -27,6 +27,8 @@ def test_the_code_blocks_of_the_readme_run_from_top_to_bottom() -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_prints_what_is_committed(path: Path) -> None:
     committed = nbformat.read(path, as_version=4)
+    if any("import create_deep_agent" in cell.source for cell in committed.cells):
+        pytest.importorskip("deepagents", reason="is not in the environment of oldest versions")
     executed = nbformat.read(path, as_version=4)
     NotebookClient(executed, timeout=300, resources={"metadata": {"path": str(ROOT)}}).execute()
     assert [_printed(cell) for cell in executed.cells] == [_printed(cell) for cell in committed.cells]

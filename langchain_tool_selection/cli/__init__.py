@@ -5,6 +5,7 @@ Exit codes are 0 if all is fine, 1 if a gate failed, and 2 for bad usage or a ba
 
 import typer
 
+from langchain_tool_selection.cli._agent import run_agent
 from langchain_tool_selection.cli._cost import cost
 from langchain_tool_selection.cli._demo import demo
 from langchain_tool_selection.cli._eval import evaluate
@@ -17,10 +18,12 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # joins the lines of a docstring's paragraphs
 )
 app.command()(search)
 app.command("eval")(evaluate)
 app.command()(lint)
 app.command()(cost)
 app.command()(generate_cases)
+app.command()(run_agent)
 app.command()(demo)

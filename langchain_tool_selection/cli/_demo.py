@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import uuid4
 
 import typer
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from langchain_core.messages.utils import count_tokens_approximately
 from rich.console import Console
 from rich.table import Table
 
-from langchain_tool_selection.testing import ModelCall
+from langchain_tool_selection.cli._shared import errors_in_a_line, failed
+
+if TYPE_CHECKING:
+    from langchain_tool_selection.testing import ModelCall
 
 _SERVERS = Path.home() / ".cache" / "langchain-tool-selection" / "mcp-servers"
 
@@ -36,11 +38,17 @@ def demo(
     Offline, on a scripted model. With OPENAI_API_KEY set, the three turns run on a real one.
     """
     console = Console()
-    with TemporaryDirectory() as directory:
-        if mcp:
-            _demo_mcp(console, Path(directory), mcp_environment)
-        else:
-            _demo_three_turns(console, database, Path(directory))
+    with errors_in_a_line("demo"), TemporaryDirectory() as directory:
+        try:
+            if mcp:
+                _demo_mcp(console, Path(directory), mcp_environment)
+            else:
+                _demo_three_turns(console, database, Path(directory))
+        except ImportError:
+            raise
+        except Exception as error:  # of a database, a provider, an installer
+            where = f", in {database}," if database else ""
+            raise failed(f"the demo{where}", error) from error
 
 
 def _demo_three_turns(console: Console, database: Path | None, directory: Path) -> None:
@@ -98,7 +106,7 @@ def _demo_mcp(console: Console, directory: Path, environment: Path) -> None:
         tools = asyncio.run(load_tools(programs, workplace))
     with console.status("playing the requests"):
         outcomes = asyncio.run(play(workplace.requests, tools, ToolSelectionMiddleware()))
-    every = count_tokens_approximately([], tools=[schema_of(tool) for tool in tools])
+    every = _tokens([schema_of(tool) for tool in tools])
     table = Table(title=f"{len(tools)} tools, {every} tokens of schemas; shown per request, top_k=15")
     for column in ("request", "tool", "how", "tools", "tokens", "answer"):
         table.add_column(column, justify="right" if column in ("tools", "tokens") else "left")
@@ -135,15 +143,23 @@ def _model() -> Any:
             "OPENAI_API_KEY is set, but langchain-openai is missing; install it with: "
             "pip install 'langchain-tool-selection[openai]', or unset the variable for the offline demo"
         )
-        raise typer.BadParameter(msg) from error
+        raise ImportError(msg) from error
     return ChatOpenAI(model=os.environ.get("OPENAI_MODEL", "gpt-5.5"))
 
 
 def _schema_tokens(sent: ModelCall) -> int:
-    return count_tokens_approximately([], tools=list(sent.schemas)) if sent.schemas else 0
+    return _tokens(sent.schemas) if sent.schemas else 0
+
+
+def _tokens(schemas: Sequence[dict[str, Any]]) -> int:
+    from langchain_core.messages.utils import count_tokens_approximately
+
+    return count_tokens_approximately([], tools=[*schemas])
 
 
 def _print_conversation(console: Console, messages: Any) -> None:
+    from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
     for message in messages:
         if isinstance(message, HumanMessage):
             console.print(f"[bold cyan]user[/]  {message.text}")

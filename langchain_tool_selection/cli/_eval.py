@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,8 +15,10 @@ from rich.table import Table
 from langchain_tool_selection.cli._shared import (
     TOOLS_HELP,
     AsJson,
+    Gate,
     RankerOption,
     errors_in_a_line,
+    exit_unless_passed,
     failed,
     progress,
     quietly,
@@ -32,14 +34,6 @@ if TYPE_CHECKING:
 _MISSES = 10
 _THIEVES = 5
 _GATE = re.compile(r"(0?\.\d+|[01](?:\.\d*)?)@([1-9]\d*)")
-
-
-class _Gate(NamedTuple):
-    """What has to hold, and what was found."""
-
-    text: str
-    value: float
-    passed: bool
 
 
 def evaluate(
@@ -99,11 +93,7 @@ def evaluate(
         _print_report(Console(), report)
         if comparison:
             _print_comparison(Console(), comparison)
-    failures = [gate for gate in gates if not gate.passed]
-    for gate in failures:
-        typer.echo(f"gate failed: {gate.text}, found {gate.value:.4g}", err=True)
-    if failures:
-        raise typer.Exit(1)
+    exit_unless_passed(gates)
 
 
 def _limit(text: str) -> tuple[float, int]:
@@ -148,13 +138,13 @@ def _measured(tools: ToolSet, cases: Sequence[Any], ranker: Any, settings: dict[
 
 def _gates(
     report: Report, limits: Sequence[tuple[float, int]], comparison: Comparison | None, max_stolen: int | None
-) -> list[_Gate]:
+) -> list[Gate]:
     gates = [
-        _Gate(f"recall@{k} >= {least:g}", report.recall[k], report.recall[k] >= least) for least, k in limits
+        Gate(f"recall@{k} >= {least:g}", report.recall[k], report.recall[k] >= least) for least, k in limits
     ]
     if comparison and max_stolen is not None:
         stolen = len(comparison.stolen)
-        gates.append(_Gate(f"stolen cases <= {max_stolen}", stolen, stolen <= max_stolen))
+        gates.append(Gate(f"stolen cases <= {max_stolen}", stolen, stolen <= max_stolen))
     return gates
 
 

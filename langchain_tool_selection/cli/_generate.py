@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from langchain_tool_selection.cli._shared import (
     AsJson,
+    ModelOption,
     ToolsArgument,
     ToolsOption,
-    attribute_of,
+    chat_model_of,
     errors_in_a_line,
     failed,
     given,
@@ -28,9 +29,7 @@ def generate_cases(
     *,
     tools: ToolsArgument = None,
     tools_option: ToolsOption = None,
-    model: Annotated[
-        str, typer.Option(help="A chat model: provider:name as LangChain has it, or module:attribute.")
-    ],
+    model: ModelOption,
     per_tool: Annotated[
         int, typer.Option(help="Direct and indirect requests for each tool, each.", min=1)
     ] = 1,
@@ -53,7 +52,7 @@ def generate_cases(
             msg = f"{out}: the file exists, and what people reviewed is not replaced; name another one"
             raise ValueError(msg)
         toolset = quietly(read_tools, given(tools, tools_option))
-        chat_model = _chat_model(model)
+        chat_model = chat_model_of(model)
         with progress("asking the model", len(toolset.documents)) as step:
             proposals = propose(toolset, chat_model, per_tool=per_tool, progress=step)
             while True:
@@ -80,20 +79,3 @@ def generate_cases(
         "review them before you rely on them",
         err=True,
     )
-
-
-def _chat_model(name: str) -> Any:
-    from langchain.chat_models import init_chat_model
-    from langchain_core.language_models import BaseChatModel
-
-    from langchain_tool_selection.evals._files import names_attribute, names_module
-
-    # "ollama:llama3" has the form of both, and a module of a provider's name has no such attribute.
-    if names_attribute(name) and names_module(name):
-        found = attribute_of(name)
-        if isinstance(found, BaseChatModel):
-            return found
-    try:
-        return init_chat_model(name)
-    except Exception as error:
-        raise failed(f"making the model {name!r}", error) from error

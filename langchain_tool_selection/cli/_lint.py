@@ -29,7 +29,9 @@ def lint(
     tools: ToolsArgument = None,
     tools_option: ToolsOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if anything is found.")] = False,
-    ignore: Annotated[list[str] | None, typer.Option(help="A check to leave out; may be repeated.")] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="A check to leave out, such as confusable; may be repeated.")
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Show all findings of each check.")] = False,
     as_json: AsJson = False,
 ) -> None:

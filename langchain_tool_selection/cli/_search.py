@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -12,6 +12,7 @@ from rich.table import Table
 from langchain_tool_selection.cli._shared import (
     AsJson,
     RankerOption,
+    ToolsArgument,
     ToolsOption,
     errors_in_a_line,
     failed,
@@ -20,8 +21,9 @@ from langchain_tool_selection.cli._shared import (
     ranker_of,
     visible,
 )
-from langchain_tool_selection.evals._explain import OTHER
-from langchain_tool_selection.evals.catalogs import ToolSet, read_tools
+
+if TYPE_CHECKING:
+    from langchain_tool_selection.evals.catalogs import ToolSet
 
 _NEAR = 3
 """So many of those that are just not sent are shown too."""
@@ -29,10 +31,7 @@ _NEAR = 3
 
 def search(
     *,
-    tools: Annotated[
-        str | None,
-        typer.Argument(metavar="TOOLS", help="As for the other commands; see --tools.", show_default=False),
-    ] = None,
+    tools: ToolsArgument = None,
     query: Annotated[
         str | None, typer.Argument(metavar="QUERY", help="The request.", show_default=False)
     ] = None,
@@ -46,6 +45,8 @@ def search(
 
     The percentages are the shares of a word's weight that come from each field of the tool.
     """
+    from langchain_tool_selection.evals.catalogs import read_tools
+
     with errors_in_a_line("search"):
         if tools_option is not None and query is None:
             tools, query = None, tools
@@ -119,6 +120,8 @@ def _print_hits(console: Console, found: dict[str, Any]) -> None:
 
 
 def _words(hit: dict[str, Any]) -> list[str]:
+    from langchain_tool_selection.evals._explain import OTHER
+
     lines = [f"{word['score']:.2f} {visible(_described(word))}" for word in hit["words"]]
     return [*lines, f"{hit['other']:.2f} {OTHER}"] if hit["other"] else lines
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from langchain_tool_selection.evals._files import FileError, load_module, names_attribute, shortened
+from langchain_tool_selection.evals._files import (
+    FileError,
+    load_module,
+    names_attribute,
+    names_module,
+    shortened,
+)
 
 _Value = TypeVar("_Value")
 
@@ -32,6 +38,10 @@ RankerOption = Annotated[
     ),
 ]
 
+ModelOption = Annotated[
+    str, typer.Option(help="A chat model: provider:name as LangChain has it, or module:attribute.")
+]
+
 
 @contextmanager
 def errors_in_a_line(command: str) -> Iterator[None]:
@@ -42,6 +52,23 @@ def errors_in_a_line(command: str) -> Iterator[None]:
         line = " ".join(str(error).split()) or type(error).__name__
         typer.echo(f"tool-selection {command}: {visible(line)}", err=True)
         raise typer.Exit(2) from error
+
+
+class Gate(NamedTuple):
+    """What has to hold, and what was found."""
+
+    text: str
+    value: float
+    passed: bool
+
+
+def exit_unless_passed(gates: Iterable[Gate]) -> None:
+    """Name the gates that failed on standard error, and exit with 1 if there are any."""
+    failures = [gate for gate in gates if not gate.passed]
+    for gate in failures:
+        typer.echo(f"gate failed: {gate.text}, found {gate.value:.4g}", err=True)
+    if failures:
+        raise typer.Exit(1)
 
 
 def quietly(function: Callable[..., _Value], *arguments: Any, **options: Any) -> _Value:
@@ -105,6 +132,26 @@ def attribute_of(source: str) -> Any:
     """
     module, attribute = quietly(load_module, source)
     return getattr(module, attribute, None)
+
+
+def chat_model_of(name: str) -> Any:
+    """Return the chat model that `--model` names.
+
+    Raises:
+        ValueError: there is none, or it cannot be made.
+    """
+    from langchain.chat_models import init_chat_model
+    from langchain_core.language_models import BaseChatModel
+
+    # "ollama:llama3" has the form of both, and a module of a provider's name has no such attribute.
+    if names_attribute(name) and names_module(name):
+        found = attribute_of(name)
+        if isinstance(found, BaseChatModel):
+            return found
+    try:
+        return init_chat_model(name)
+    except Exception as error:
+        raise failed(f"making the model {name!r}", error) from error
 
 
 def visible(text: str) -> str:

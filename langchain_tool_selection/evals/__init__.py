@@ -1,7 +1,8 @@
-"""Measuring tool selection on catalogues and requests of one's own. Needs no agent.
+"""Measuring tool selection on catalogues and requests of one's own.
 
 `evaluate` says how well labelled requests find their tools, `lint` what is wrong with a catalogue, `explain`
-why a tool ranks where it does. Names are imported when they are first used.
+why a tool ranks where it does: none of them needs a model or an agent. `run_agent` needs both and says what a
+model makes of the requests. Names are imported when they are first used.
 """
 
 from importlib import import_module
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from langchain_tool_selection.evals._explain import Explanation, explain
     from langchain_tool_selection.evals._files import FileError
     from langchain_tool_selection.evals._lint import Finding, lint
+    from langchain_tool_selection.evals.agent import AgentMeasures, AgentReport, AgentRun, run_agent
     from langchain_tool_selection.evals.cases import Case, hints_from, load_cases, save_cases
     from langchain_tool_selection.evals.catalogs import ToolSet, load_catalog, read_tools
     from langchain_tool_selection.evals.generate import generate_cases
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "_files": ("FileError",),
+    "agent": ("AgentMeasures", "AgentReport", "AgentRun", "run_agent"),
     "cases": ("Case", "hints_from", "load_cases", "save_cases"),
     "catalogs": ("ToolSet", "load_catalog", "read_tools"),
     "_explain": ("Explanation", "explain"),
@@ -30,9 +33,9 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "Case", "Comparison", "Explanation", "FileError", "Finding", "Report", "ToolSet", "evaluate", "explain",
-    "generate_cases", "hints_from", "lint", "load_cases", "load_catalog", "read_tools", "render_html",
-    "save_cases", "save_html", "save_plots",
+    "AgentMeasures", "AgentReport", "AgentRun", "Case", "Comparison", "Explanation", "FileError", "Finding",
+    "Report", "ToolSet", "evaluate", "explain", "generate_cases", "hints_from", "lint", "load_cases",
+    "load_catalog", "read_tools", "render_html", "run_agent", "save_cases", "save_html", "save_plots",
 ]  # fmt: skip
 
 

@@ -10,10 +10,11 @@ from math import ceil, floor, log10
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_WIDTH, _HEIGHT = 480, 300
+_WIDTH, _HEIGHT = 480, 330
 """In SVG units. Narrow, so that text stays legible where the whole is as wide as a phone."""
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 46, 40
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 70, 42
+"""Margins. At the top are the title and two lines of labels."""
 
 # Told apart without colour too, by their dashes. Okabe and Ito's palette, for people who see few colours.
 _STYLES = (
@@ -57,14 +58,15 @@ def svg(chart: Chart) -> str:
     to_x, to_y = _scales(x_ticks[-1], y_ticks[-1])
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'font-family="system-ui, sans-serif" font-size="12" fill="currentColor" '
-        f'aria-label="{escape(chart.title)}"><title>{escape(chart.title)}</title>'
+        f'font-family="system-ui, sans-serif" font-size="14" fill="currentColor" '
+        f'aria-label="{escape(chart.title)}"><title>{escape(chart.title)}</title>',
+        _text(0, 15, chart.title, "start"),
     ]
     for value in y_ticks:
         y = to_y(value)
         parts.append(_segment(_LEFT, y, _WIDTH - _RIGHT, y, 'stroke="currentColor" opacity=".18"'))
-        parts.append(_text(_LEFT - 6, y + 4, _label(value, chart.percent), "end"))
-    below = _HEIGHT - _BOTTOM + 17
+        parts.append(_text(_LEFT - 6, y + 5, _label(value, chart.percent), "end"))
+    below = _HEIGHT - _BOTTOM + 18
     parts += [_text(to_x(value), below, _label(value), "middle") for value in x_ticks]
     parts.append(_text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 6, chart.x_label, "middle"))
     if chart.mark:
@@ -78,8 +80,8 @@ def svg(chart: Chart) -> str:
         places = " ".join(f"{to_x(x):.1f},{to_y(y):.1f}" for x, y in line.points)
         stroke = f'stroke="{colour}" stroke-width="2.5" stroke-dasharray="{dashes}"'
         parts.append(f'<polyline fill="none" {stroke} points="{places}"/>')
-        x, y = _LEFT + number % 3 * 140, 14 + number // 3 * 18
-        parts.append(_segment(x, y - 4, x + 26, y - 4, stroke))
+        x, y = number % 3 * 160, 38 + number // 3 * 19
+        parts.append(_segment(x, y - 5, x + 26, y - 5, stroke))
         parts.append(_text(x + 32, y, line.label, "start"))
     return "".join([*parts, "</svg>"])
 
@@ -120,11 +122,11 @@ def save_png(chart: Chart, path: Path) -> None:
 
 def _ticks(chart: Chart) -> tuple[list[float], list[float]]:
     points = [point for line in chart.lines for point in line.points]
-    y_ticks = [0, 0.25, 0.5, 0.75, 1] if chart.percent else _round_steps(max(y for _, y in points))
-    return _round_steps(max(x for x, _ in points)), y_ticks
+    y_ticks = [0, 0.25, 0.5, 0.75, 1] if chart.percent else round_steps(max(y for _, y in points))
+    return round_steps(max(x for x, _ in points)), y_ticks
 
 
-def _round_steps(highest: float) -> list[float]:
+def round_steps(highest: float) -> list[float]:
     """Return about five round numbers from 0 to the first one that is not below `highest`."""
     rough = max(highest, 1) / 5
     size = 10 ** floor(log10(rough))

@@ -94,12 +94,15 @@ def load_cases(source: str | Path, tools: Iterable[str] | None = None) -> list[C
     return [_case(where, item, known) for where, item in located]
 
 
-def check_cases(cases: Iterable[Case | Mapping[str, Any]], tools: Iterable[str]) -> list[Case]:
-    """Return cases, of which those that are rows of a file are read.
+def read_cases(cases: str | Path | Iterable[Case | Mapping[str, Any]], tools: Iterable[str]) -> list[Case]:
+    """Return the cases of a file, or cases, of which those that are rows of a file are read.
 
     Raises:
-        FileError: something is no case, a label is no tool of the catalogue, or there are no cases.
+        FileError: something is no case, a label is no tool of the catalogue, or there are no cases; or a file
+            cannot be read.
     """
+    if isinstance(cases, str | Path):
+        return load_cases(cases, tools)
     known = set(tools)
     listed = []
     for number, case in enumerate(cases, 1):

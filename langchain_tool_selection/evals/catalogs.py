@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from langchain_tool_selection._documents import ToolDocument, document_of
 from langchain_tool_selection.evals._files import (
@@ -28,6 +28,9 @@ CatalogError = FileError
 
 _SERVER_SECONDS = 60
 """How long an MCP server may take to start and list its tools; some fetch their package first."""
+
+_Listed: TypeAlias = Callable[[Any, str], Coroutine[Any, Any, list[Any]]]
+"""Asks an adapter's client for the tools of a server: for their descriptions, or to run them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,16 +96,14 @@ def read_tools(tools: str | Path | Iterable[Any], *, unique: bool | None = None)
     Raises:
         CatalogError: something is no tool, or there is none at all; or a source cannot be read.
     """
-    if isinstance(tools, str | Path):
-        source, unique = str(tools), unique is not False
-        in_file = not names_attribute(source)
-        located = _from_text(source, _text(source)) if in_file else _from_module(source)
-    else:
-        source, in_file = "tools", False
-        located = ((f"tool {number}", tool) for number, tool in enumerate(tools, 1))
+    is_source = isinstance(tools, str | Path)
+    source = str(tools) if is_source else "tools"
+    if unique is None:
+        unique = is_source
+    in_file = is_source and not names_attribute(source)
     documents: dict[str, ToolDocument] = {}
     definitions, repeated = [], []
-    for where, item in located:
+    for where, item in _located(tools, _described):
         definition, document = _read(where, item, in_file)
         name = definition["name"]
         if name not in documents:
@@ -119,7 +120,37 @@ def read_tools(tools: str | Path | Iterable[Any], *, unique: bool | None = None)
     return ToolSet(tuple(documents.values()), tuple(definitions), tuple(repeated))
 
 
+def runnable_tools(tools: str | Path | Iterable[Any] | ToolSet) -> list[Any]:
+    """Return the tools of a catalogue to run them: LangChain tools and functions.
+
+    Args:
+        tools: A list of these, `module:attribute` that names one, or an MCP configuration, whose servers are
+            started or connected to, now and for each call.
+
+    Raises:
+        CatalogError: a source cannot be read, or nothing runs behind a tool in it.
+    """
+    found = []
+    located = tools.definitions if isinstance(tools, ToolSet) else tools
+    for where, item in _located(located, _connected):
+        if isinstance(item, type) or not (callable(item) or hasattr(item, "invoke")):
+            msg = (
+                f"{where}: nothing runs behind {kind_of(item)}; to run tools, give LangChain tools as "
+                "module:attribute, or an MCP configuration"
+            )
+            raise FileError(msg)
+        found.append(item)
+    return found
+
+
 # -- where the entries are -----------------------------------------------------------------------------
+
+
+def _located(tools: str | Path | Iterable[Any], listed: _Listed) -> Iterator[tuple[str, Any]]:
+    if not isinstance(tools, str | Path):
+        return ((f"tool {number}", tool) for number, tool in enumerate(tools, 1))
+    source = str(tools)
+    return _from_module(source) if names_attribute(source) else _from_text(source, _text(source), listed)
 
 
 def _text(source: str) -> str:
@@ -142,14 +173,14 @@ def _from_module(source: str) -> Iterator[tuple[str, Any]]:
         yield f"{source}, tool {number}", tool
 
 
-def _from_text(source: str, text: str) -> Iterator[tuple[str, Any]]:
+def _from_text(source: str, text: str, listed: _Listed) -> Iterator[tuple[str, Any]]:
     lines = numbered_lines(text)
     if len(lines) > 1 and (source.endswith((".jsonl", ".ndjson")) or _is_object(lines[0][1])):
         yield from parse_lines(source, text)
         return
     whole = parse_json(source, text)
     if isinstance(whole, dict) and isinstance(whole.get("mcpServers"), dict):
-        yield from _from_servers(source, whole["mcpServers"])
+        yield from _from_servers(source, whole["mcpServers"], listed)
     elif isinstance(whole, dict) and ("name" in whole or "function" in whole):
         yield f"{source}, line {lines[0][0]}", whole
     else:
@@ -184,7 +215,7 @@ def _array(source: str, whole: Any) -> Iterable[Any]:
     raise FileError(msg)
 
 
-def _from_servers(source: str, servers: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _from_servers(source: str, servers: Mapping[str, Any], listed: _Listed) -> Iterator[tuple[str, Any]]:
     try:
         from langchain_mcp_adapters.client import MultiServerMCPClient  # noqa: PLC0415  # optional
     except ImportError as error:
@@ -200,12 +231,12 @@ def _from_servers(source: str, servers: Mapping[str, Any]) -> Iterator[tuple[str
             raise FileError(msg)
         try:
             client = MultiServerMCPClient({server: _connection(spec)})
-            tools = asyncio.run(asyncio.wait_for(_listed(client, server), _SERVER_SECONDS))
+            tools = asyncio.run(asyncio.wait_for(listed(client, server), _SERVER_SECONDS))
         except Exception as error:
             msg = f"{where}: its tools cannot be listed: {shortened(error)}"
             raise FileError(msg) from error
         for number, tool in enumerate(tools, 1):
-            yield f"{where}, tool {number}", {**tool, "domain": server}
+            yield f"{where}, tool {number}", tool
 
 
 def _connection(spec: Mapping[str, Any]) -> Any:
@@ -217,18 +248,25 @@ def _connection(spec: Mapping[str, Any]) -> Any:
     return {**kept, "transport": "streamable_http" if kind == "http" else kind}
 
 
-async def _listed(client: Any, server: str) -> list[dict[str, Any]]:
-    tools, cursor = list[dict[str, Any]](), None
+async def _described(client: Any, server: str) -> list[Any]:
+    tools, cursor = list[Any](), None
     async with client.session(server) as session:
         while True:
             page = await session.list_tools(cursor)
+            fields = {"name", "description", "inputSchema"}
             tools += [
-                tool.model_dump(mode="json", include={"name", "description", "inputSchema"})
-                for tool in page.tools
+                {**tool.model_dump(mode="json", include=fields), "domain": server} for tool in page.tools
             ]
             cursor = page.nextCursor
             if not cursor:
                 return tools
+
+
+async def _connected(client: Any, server: str) -> list[Any]:
+    tools: list[Any] = await client.get_tools(server_name=server)
+    for tool in tools:
+        tool.metadata = {**(tool.metadata or {}), "domain": server}
+    return tools
 
 
 # -- what an entry is ----------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ def generate_cases(
     """
     check_count("per_tool", per_tool, at_least=1)
     documents = (tools if isinstance(tools, ToolSet) else read_tools(tools)).documents
-    chat_model = _chat_model(model)
+    chat_model = chat_model_of(model)
     for start in range(0, len(documents), _BATCH):
         batch = documents[start : start + _BATCH]
         yield from _proposed(chat_model, batch, per_tool)
@@ -111,7 +111,8 @@ def _read(answer: str, names: dict[str, str], per_tool: int) -> list[Case]:
     return list(cases.values())
 
 
-def _chat_model(model: str | BaseChatModel) -> BaseChatModel:
+def chat_model_of(model: str | BaseChatModel) -> BaseChatModel:
+    """Return a chat model, or the one of a name as `init_chat_model` takes it."""
     if not isinstance(model, str):
         return model
     from langchain.chat_models import init_chat_model  # noqa: PLC0415  # takes a second

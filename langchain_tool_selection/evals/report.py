@@ -6,12 +6,13 @@ because a description that somebody else wrote must not be able to do anything i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
 from langchain_tool_selection.cost import CostEstimate, Exposure, input_cost
-from langchain_tool_selection.evals._charts import Chart, Line, save_png, save_svg, svg
+from langchain_tool_selection.evals._charts import Chart, Line, round_steps, save_png, save_svg, svg
 from langchain_tool_selection.evals.run import Change, Comparison, Report
 
 _MISSES = 100
@@ -22,6 +23,9 @@ _DOMAINS = 12
 
 _REQUEST = 120
 """Characters of a request in a line."""
+
+_PART = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[_./-])")
+"""Where a name may go on in the next line, so that two of them fit beside each other on a phone."""
 
 _DRAWN: tuple[Exposure, ...] = ("everything", "per_turn", "grow", "append")
 """Ways of showing tools that are drawn: "proxy" lies on "append", and the others are no way to work."""
@@ -42,9 +46,11 @@ th, td { border-bottom: 1px solid var(--line); padding: .25rem .6rem .25rem 0; }
 th, td { text-align: left; vertical-align: top; }
 td.n, th.n { text-align: right; } td.m { text-align: center; padding: .25rem .5rem; }
 th.up { writing-mode: vertical-rl; padding: .3rem; }
+th:first-child { background: Canvas; left: 0; position: sticky; }
 code { font-size: .9em; } p, summary { overflow-wrap: anywhere; }
 .request { min-width: 14rem; }
 .bar { background: var(--line); border-radius: 3px; height: .7rem; min-width: 6rem; margin-top: .45rem; }
+@media (max-width: 40rem) { .request { min-width: 8rem; } .bar { min-width: 2.5rem; } }
 .bar i { background: var(--good); border-radius: 3px; display: block; height: 100%; }
 details { border-bottom: 1px solid var(--line); padding: .4rem 0; } summary { cursor: pointer; }
 figure { margin: 0; max-width: 40rem; } svg { height: auto; width: 100%; }
@@ -67,7 +73,7 @@ def charts(report: Report, estimate: CostEstimate | None = None) -> dict[str, Ch
         )
     }
     if estimate:
-        most = 2 * max(estimate.catalog, estimate.workload.shown, 10_000)
+        most = round_steps(2 * max(estimate.catalog, estimate.workload.shown, 10_000))[-1]
         shown = estimate.workload.shown  # from it on, tools are hidden
         steps = sorted([most * step / 40 for step in range(41)] + [shown, shown + 1])
         found["cost"] = Chart(
@@ -177,15 +183,13 @@ def _changes(what: str, who: str, changes: Sequence[Change]) -> str:
     rows = [
         [
             _code(change.tool),
-            _rank(change.before),
-            _rank(change.after),
+            f"{_rank(change.before)} → {_rank(change.after)}",
             _code(change.by),
             _wrapped("request", _request(change.query)),
         ]
         for change in changes[:_CHANGES]
     ]
-    head = [what, "before", "after", who, "request"]
-    return _table(head, rows, numbers=(1, 2)) + _more(len(changes), _CHANGES)
+    return _table([what, "rank", who, "request"], rows) + _more(len(changes), _CHANGES)
 
 
 def _misses(report: Report) -> str:
@@ -248,13 +252,9 @@ def _cell(times: int, whole: int, own: bool) -> str:
 
 
 def _heaviest(report: Report) -> str:
+    most = max((tokens for _, tokens in report.heaviest), default=1)
     rows = [
-        [
-            _code(name),
-            f"{tokens:,}",
-            f"{tokens / max(1, report.tokens):.1%}",
-            _bar(tokens / max(1, report.tokens)),
-        ]
+        [_code(name), f"{tokens:,}", f"{tokens / max(1, report.tokens):.1%}", _bar(tokens / most)]
         for name, tokens in report.heaviest
     ]
     return _section("Heaviest definitions", _table(["tool", "tokens", "of all", ""], rows, numbers=(1, 2)))
@@ -292,7 +292,8 @@ def _bar(share: float) -> str:
 
 
 def _code(name: str) -> str:
-    return f"<code>{escape(name)}</code>" if name else "-"
+    parts = map(escape, _PART.split(name))
+    return f"<code>{'<wbr>'.join(parts)}</code>" if name else "-"
 
 
 def _request(query: str) -> str:

@@ -26,7 +26,7 @@ from langchain_tool_selection._index import Catalog, ToolIndex
 from langchain_tool_selection._settings import check_count
 from langchain_tool_selection.evals._explain import Explainer, Explanation, WordShare
 from langchain_tool_selection.evals._files import FileError, kind_of
-from langchain_tool_selection.evals.cases import GENERATED, Case, check_cases, load_cases
+from langchain_tool_selection.evals.cases import GENERATED, Case, read_cases
 from langchain_tool_selection.evals.catalogs import ToolSet, read_tools
 
 _CURVE = (1, 2, 3, 5, 8, 10, 15, 20, 25, 30)
@@ -443,11 +443,11 @@ def evaluate(
         raise ValueError(msg)
     toolset = tools if isinstance(tools, ToolSet) else read_tools(tools)
     catalog = ToolIndex(ranker, hints=hints).sync(toolset.documents)
-    listed = _checked(cases, catalog)
+    labelled = read_cases(cases, catalog.names)
     depth = max(*ks, *_CURVE, top_k)
     search = _Search(catalog, depth)
     runs = []
-    for number, case in enumerate(listed, 1):
+    for number, case in enumerate(labelled, 1):
         runs.append(search(number, case, history))
         if progress:
             progress(number)
@@ -503,12 +503,6 @@ class _Search:
         return {name: min(ranks, default=None) for name, ranks in found.items()}
 
 
-def _checked(cases: str | Path | Iterable[Case | Mapping[str, Any]], catalog: Catalog) -> list[Case]:
-    if isinstance(cases, str | Path):
-        return load_cases(cases, catalog.names)
-    return check_cases(cases, catalog.names)
-
-
 # -- measuring -----------------------------------------------------------------------------------------
 
 
@@ -535,7 +529,7 @@ def _report(tools: ToolSet, search: _Search, runs: Sequence[_Run], ks: tuple[int
         top_k=top_k,
         curve=_curve(tools, runs, results, sorted({*ks, *_CURVE, top_k})),
         mrr=_mean(result.reciprocal_rank for result in results),
-        micros={"p50": _micros(ranked, 0.5), "p99": _micros(ranked, 0.99)},
+        micros={f"p{p}": round(percentile(ranked, p / 100) / 1e3, 1) for p in (50, 99)},
         tokens=tools.tokens(),
         results=tuple(results),
         misses=_misses(search.catalog, missed),
@@ -583,9 +577,9 @@ def why(wanted: Explanation, rival: Explanation | None) -> str:
     """Return in a line what a tool that was missed lacks, and by which words another one is ahead."""
     has = {word.word for word in wanted.words}
     ahead = [word.word for word in rival.words if word.word not in has] if rival else []
-    parts = [f"matches {_list(word.word for word in wanted.words)}" if wanted.words else "matches no word"]
+    parts = [f"matches {listed(word.word for word in wanted.words)}" if wanted.words else "matches no word"]
     if rival and ahead:
-        parts.append(f"{rival.tool} has {_list(ahead)} too" if has else f"{rival.tool} has {_list(ahead)}")
+        parts.append(f"{rival.tool} has {listed(ahead)} too" if has else f"{rival.tool} has {listed(ahead)}")
     elif rival and rival.words:
         mine = {word.word: word for word in wanted.words}
         most = max(rival.words, key=lambda word: word.score - mine[word.word].score)
@@ -595,12 +589,12 @@ def why(wanted: Explanation, rival: Explanation | None) -> str:
             f"and {less.score:.1f} here ({_fields(less)})"
         )
     if wanted.unknown:
-        parts.append(f"no tool has {_list(wanted.unknown)}")
+        parts.append(f"no tool has {listed(wanted.unknown)}")
     return "; ".join(parts)
 
 
 def _fields(word: WordShare) -> str:
-    return _list(name.replace("_", " ") for name in sorted(word.fields, key=word.fields.__getitem__)[::-1])
+    return listed(name.replace("_", " ") for name in sorted(word.fields, key=word.fields.__getitem__)[::-1])
 
 
 def _confusions(runs: Sequence[_Run], k: int) -> tuple[Confusion, ...]:
@@ -650,12 +644,13 @@ def _changes(before: CaseResult, after: CaseResult, k: int) -> Iterator[tuple[bo
 
 
 def _mean(values: Iterable[float]) -> float:
-    listed = list(values)
-    return fmean(listed) if listed else 0.0
+    counted = list(values)
+    return fmean(counted) if counted else 0.0
 
 
-def _micros(ranked: Sequence[int], share: float) -> float:
-    return round(ranked[min(len(ranked) - 1, int(share * len(ranked)))] / 1e3, 1)
+def percentile(ranked: Sequence[float], share: float) -> float:
+    """Return the value that a share of the values stands before, of one or more in increasing order."""
+    return ranked[min(len(ranked) - 1, int(share * len(ranked)))]
 
 
 # -- as text and as JSON values ------------------------------------------------------------------------
@@ -665,7 +660,7 @@ def _line(miss: Miss) -> str:
     query = " ".join(miss.query.split())
     said = query if len(query) <= 60 else f"{query[:59]}…"
     rank = f"rank {miss.rank}" if miss.rank else "not found"
-    return f"{miss.tool}: {rank}, behind {_list(miss.beaten_by[:3]) or 'none'} <- {said}"
+    return f"{miss.tool}: {rank}, behind {listed(miss.beaten_by[:3]) or 'none'} <- {said}"
 
 
 def _said(what: str, change: Change) -> str:
@@ -675,10 +670,11 @@ def _said(what: str, change: Change) -> str:
     return f"{what}: {change.tool} ({ranks}){who} <- {query}"
 
 
-def _list(words: Iterable[str]) -> str:
-    listed = list(dict.fromkeys(words))
-    shown = ", ".join(listed[:_NAMED])
-    return f"{shown}, ..." if len(listed) > _NAMED else shown
+def listed(words: Iterable[str]) -> str:
+    """Return words for a line of text: the first few, each once."""
+    distinct = list(dict.fromkeys(words))
+    shown = ", ".join(distinct[:_NAMED])
+    return f"{shown}, ..." if len(distinct) > _NAMED else shown
 
 
 def _values(record: Any) -> dict[str, Any]:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from langchain_tool_selection.cli import app
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -36,6 +41,17 @@ def test_the_demo_keeps_its_threads_in_a_file_when_asked_to(tmp_path: Path) -> N
     assert database.stat().st_size > 0
 
 
+def test_a_demo_that_cannot_go_on_says_why_in_one_line(tmp_path: Path) -> None:
+    for arguments, environment, message in [
+        (("--database", str(tmp_path)), {}, f"tool-selection demo: the demo, in {tmp_path}, failed with"),
+        ((), {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": "http://127.0.0.1:9"}, "Connection"),
+    ]:
+        result = run("demo", *arguments, **environment)
+        assert result.returncode == 2
+        assert message in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
 def test_without_its_packages_the_command_line_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("raise ImportError('no typer', name='typer')")
     result = run("demo", PYTHONPATH=str(tmp_path))
@@ -43,8 +59,29 @@ def test_without_its_packages_the_command_line_says_what_to_install(tmp_path: Pa
     assert "pip install 'langchain-tool-selection[cli]'" in result.stderr
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("demo", "--help")])
-def test_help_is_there(arguments: tuple[str, ...]) -> None:
-    result = run(*arguments)
+COMMANDS = ["search", "eval", "lint", "cost", "generate-cases", "run-agent", "demo"]
+
+
+def test_help_names_each_command() -> None:
+    result = run("--help")
     assert result.returncode == 0
-    assert "tool" in result.stdout
+    assert [name for name in COMMANDS if f"│ {name} " not in result.stdout] == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_joins_the_lines_of_its_text(command: str) -> None:
+    result = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "120"})
+    assert result.exit_code == 0
+    text, _, options = result.stdout.partition("╭─")
+    lines = [line.strip() for line in text.splitlines()]
+    # A line that is short, and goes on below, was broken for the source file and not for the terminal.
+    assert [line for line, after in pairwise(lines) if after and line and len(line) < 95] == []
+    assert not re.search(r"│ +--[\w-]+ +(<[^>]+>)? +│", options), "an option without a help text"
+
+
+def test_a_command_starts_without_what_only_others_need() -> None:
+    code = "import sys, langchain_tool_selection.cli; print(*{'langchain_core', 'numpy'} & {*sys.modules})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "\n"

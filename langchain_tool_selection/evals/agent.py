@@ -1,0 +1,544 @@
+"""Labelled requests played with a model: what it calls under each way of showing tools, and what that costs.
+
+`evaluate` says whether a tool is among those shown, and needs no model for it. Whether a model then calls the
+tool, and how often it has to search first, only the model can say. So each case is a conversation with
+`create_agent`, once for each exposure, and once with all tools sent and no selection, to compare with.
+
+No tool runs unless that is asked for. One that is called says that it succeeded, so that the model goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from itertools import chain, repeat, takewhile
+from pathlib import Path
+from statistics import fmean
+from time import perf_counter
+from typing import Any, Literal, TypeAlias, get_args
+
+from langchain.agents import create_agent
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
+from langchain_core.runnables.config import ContextThreadPoolExecutor
+from langchain_core.tools import StructuredTool
+from langgraph.errors import GraphRecursionError
+
+from langchain_tool_selection._documents import ToolDocument
+from langchain_tool_selection._models import ExposureName, ModelTraits
+from langchain_tool_selection._prices import Prices, prices_of
+from langchain_tool_selection._query import is_from_user, text_of, tool_calls
+from langchain_tool_selection._settings import check_choice, check_count
+from langchain_tool_selection._usage import CacheUsage
+from langchain_tool_selection.evals._files import shortened
+from langchain_tool_selection.evals.cases import Case, read_cases
+from langchain_tool_selection.evals.catalogs import ToolSet, read_tools, runnable_tools
+from langchain_tool_selection.evals.generate import chat_model_of
+from langchain_tool_selection.evals.run import percentile
+from langchain_tool_selection.middleware import ToolSelectionMiddleware
+
+AgentExposure: TypeAlias = Literal["none", "auto"] | ExposureName
+"""How tools are shown: as `ToolSelectionMiddleware` has it, or all of them without it ("none")."""
+
+EXPOSURES: tuple[AgentExposure, ...] = ("none", "auto", *get_args(ExposureName))
+
+SYSTEM_PROMPT = (
+    "You act for the user by calling tools. Do what is asked. Where a detail is missing, assume a plausible "
+    "one instead of asking for it."
+)
+"""Without it models ask back, and call nothing, where a labelled request leaves a detail out."""
+
+REHEARSED = (
+    "Success. (This is a rehearsal: nothing was really done, and there is no data to show. Take it that the "
+    "call did what it should, make the calls that are still needed, and then answer.)"
+)
+"""What a tool answers that does not run."""
+
+_SHOWN = "tool_selection"
+"""The event in which the middleware says how it showed the tools of a call."""
+
+
+@dataclass(frozen=True)
+class AgentRun:
+    """One case, played under one exposure.
+
+    Attributes:
+        case: The number of the case, from 1.
+        query: Its newest message.
+        exposure: How tools were to be shown.
+        shown_as: How they were shown: what "auto" came to, and "everything" where nothing was hidden.
+        relevant: The tools that the case takes.
+        called: The tools that the model called, in order, without its searches.
+        found: The share of the relevant tools that were called, they or an alternative.
+        first_right: Whether the first one called was relevant, or an alternative.
+        wrong: How many calls were of neither.
+        discoveries: How often the model searched for tools.
+        model_calls: All there were, also those that failed, and those of a ranker that asks a model.
+        usage: Input tokens, as far as the provider reported them.
+        output_tokens: Likewise.
+        seconds: From the request to the answer.
+        error: What ended it early; empty if nothing did.
+    """
+
+    case: int
+    query: str
+    exposure: AgentExposure
+    shown_as: str
+    relevant: tuple[str, ...]
+    called: tuple[str, ...]
+    found: float
+    first_right: bool
+    wrong: int
+    discoveries: int
+    model_calls: int
+    usage: CacheUsage
+    output_tokens: int
+    seconds: float
+    error: str = ""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether all relevant tools were called, and nothing went wrong."""
+        return self.found == 1 and not self.error
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the run as JSON values."""
+        values = {key: value for key, value in vars(self).items() if key not in ("usage", "output_tokens")}
+        return {
+            **values,
+            "relevant": list(self.relevant),
+            "called": list(self.called),
+            "found": round(self.found, 4),
+            "seconds": round(self.seconds, 3),
+            **_tokens(self.usage, self.output_tokens),
+        }
+
+
+@dataclass(frozen=True)
+class AgentMeasures:
+    """What the runs under one exposure come to. Counts and costs are sums over all cases.
+
+    Attributes:
+        shown_as: How tools were shown; several ways are separated by commas.
+        accuracy: The share of cases in which all relevant tools were called. One that ended with an error
+            has not called them.
+        recall: The share of a case's relevant tools that were called, averaged over cases.
+        first_right: The share of cases whose first call was of a relevant tool.
+        wrong: Calls of irrelevant tools.
+        discoveries: Searches for tools.
+        model_calls: Calls of the model.
+        usage: Input tokens, as far as the provider reported them.
+        output_tokens: Likewise.
+        cost: What the input costs, in uncached tokens; `None` where prices or tokens are unknown.
+        usd: The same in US dollars; likewise.
+        seconds: Median and 99th percentile of a case as "p50" and "p99"; empty if all ended with an error.
+        errors: Cases that ended with one.
+    """
+
+    shown_as: str
+    accuracy: float
+    recall: float
+    first_right: float
+    wrong: int
+    discoveries: int
+    model_calls: int
+    usage: CacheUsage
+    output_tokens: int
+    cost: float | None
+    usd: float | None
+    seconds: Mapping[str, float]
+    errors: int
+
+    @classmethod
+    def of(cls, runs: Sequence[AgentRun], prices: Prices | None) -> AgentMeasures:
+        """Add up the runs of one exposure."""
+        usage = sum((run.usage for run in runs), CacheUsage())
+        cost = _cost(usage, prices) if prices and usage.calls else None
+        ended = sorted(run.seconds for run in runs if not run.error)
+        return cls(
+            shown_as=", ".join(sorted({run.shown_as for run in runs if run.shown_as})),
+            accuracy=fmean(run.is_right for run in runs),
+            recall=fmean(run.found for run in runs),
+            first_right=fmean(run.first_right for run in runs),
+            wrong=sum(run.wrong for run in runs),
+            discoveries=sum(run.discoveries for run in runs),
+            model_calls=sum(run.model_calls for run in runs),
+            usage=usage,
+            output_tokens=sum(run.output_tokens for run in runs),
+            cost=cost,
+            usd=None if cost is None or not prices or prices.input is None else cost * prices.input / 1e6,
+            seconds={f"p{p}": percentile(ended, p / 100) for p in (50, 99)} if ended else {},
+            errors=sum(bool(run.error) for run in runs),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the measures as JSON values; what is unknown is `None`."""
+        return {
+            "shown_as": self.shown_as,
+            "accuracy": round(self.accuracy, 4),
+            "recall": round(self.recall, 4),
+            "first_right": round(self.first_right, 4),
+            "wrong": self.wrong,
+            "discoveries": self.discoveries,
+            "model_calls": self.model_calls,
+            **_tokens(self.usage, self.output_tokens),
+            "cost": None if self.cost is None else round(self.cost),
+            "usd": None if self.usd is None else round(self.usd, 6),
+            "seconds": {key: round(value, 3) for key, value in self.seconds.items()} or None,
+            "errors": self.errors,
+        }
+
+
+@dataclass(frozen=True)
+class AgentReport:
+    """What `run_agent` found.
+
+    Attributes:
+        tools: How many there are.
+        cases: How many there are.
+        model: Its name, with the provider's.
+        executed: Whether tools really ran.
+        prices: What the model's input costs, as published; `None` if that is not known.
+        exposures: What was asked for, in that order.
+        runs: One for each case and exposure: all of the first case first.
+    """
+
+    tools: int
+    cases: int
+    model: str
+    executed: bool
+    prices: Prices | None
+    exposures: tuple[AgentExposure, ...]
+    runs: tuple[AgentRun, ...]
+
+    @property
+    def measures(self) -> dict[AgentExposure, AgentMeasures]:
+        """What the runs under each exposure come to."""
+        return {
+            exposure: AgentMeasures.of([run for run in self.runs if run.exposure == exposure], self.prices)
+            for exposure in self.exposures
+        }
+
+    @property
+    def not_right(self) -> list[AgentRun]:
+        """The runs in which a relevant tool was not called, or that ended with an error."""
+        return [run for run in self.runs if not run.is_right]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        return {
+            "tools": self.tools,
+            "cases": self.cases,
+            "model": self.model,
+            "executed": self.executed,
+            "prices": None if self.prices is None else vars(self.prices),
+            "exposures": {name: measures.to_dict() for name, measures in self.measures.items()},
+            "runs": [run.to_dict() for run in self.runs],
+        }
+
+    @property
+    def summary(self) -> str:
+        """For people: what was played, in one line."""
+        ran = "tools were run" if self.executed else "no tool was run"
+        return f"{self.tools:,} tools, {self.cases:,} cases, {self.model}; {ran}"
+
+    @property
+    def table(self) -> list[tuple[str, ...]]:
+        """For people: exposures as headings, then a row of text for each measure that is known.
+
+        Counts, tokens and costs are those of a case on average.
+        """
+        measures = self.measures
+        whole = measures["none"].cost if "none" in measures else None
+
+        def row(
+            title: str, value: Callable[[AgentMeasures], float | str | None], form: str
+        ) -> tuple[str, ...]:
+            values = map(value, measures.values())
+            return (title, *("-" if value is None else f"{value:{form}}" for value in values))
+
+        def of_case(count: float | None) -> float | None:
+            return None if count is None else count / self.cases
+
+        def tokens(key: str) -> Callable[[AgentMeasures], float | None]:
+            return lambda of: of_case(_tokens(of.usage, of.output_tokens)[key])
+
+        rows = [
+            row("shown as", lambda of: of.shown_as or None, ""),
+            row("all tools called", lambda of: of.accuracy, ".1%"),
+            row("share called", lambda of: of.recall, ".1%"),
+            row("first call right", lambda of: of.first_right, ".1%"),
+            row("wrong calls", lambda of: of_case(of.wrong), ",.2f"),
+            row("discoveries", lambda of: of_case(of.discoveries), ",.2f"),
+            row("model calls", lambda of: of_case(of.model_calls), ",.2f"),
+            row("input tokens", tokens("input_tokens"), ",.0f"),
+            row("- cache reads", tokens("cache_read"), ",.0f"),
+            row("- cache writes", tokens("cache_write"), ",.0f"),
+            row("output tokens", tokens("output_tokens"), ",.0f"),
+            row("input cost", lambda of: of_case(of.cost), ",.0f"),
+            row("- to none", lambda of: of.cost / whole if of.cost is not None and whole else None, ".0%"),
+            row("- in US$", lambda of: of_case(of.usd), ",.4f"),
+            row("seconds, p50", lambda of: of.seconds.get("p50"), ",.1f"),
+            row("seconds, p99", lambda of: of.seconds.get("p99"), ",.1f"),
+        ]
+        known = [cells for cells in rows if {*cells[1:]} != {"-"}]
+        return [("a case", *self.exposures), *known, row("errors in all", lambda of: of.errors, "d")]
+
+    def __str__(self) -> str:
+        """For people: the measures, a column for each exposure."""
+        lines = [f"{title:<18}" + "".join(f"{cell:>12}" for cell in cells) for title, *cells in self.table]
+        return "\n".join([self.summary, "", *lines])
+
+
+def run_agent(
+    tools: str | Path | Iterable[Any] | ToolSet,
+    cases: str | Path | Iterable[Case | Mapping[str, Any]],
+    model: str | BaseChatModel,
+    exposures: Iterable[AgentExposure] = ("none", "auto"),
+    *,
+    execute: bool = False,
+    system_prompt: str = SYSTEM_PROMPT,
+    max_calls: int = 12,
+    concurrency: int = 1,
+    progress: Callable[[int], None] | None = None,
+    **settings: Any,
+) -> AgentReport:
+    """Return what a model makes of labelled requests under each way of showing tools.
+
+    It costs what a provider charges for `len(cases) * len(exposures)` conversations.
+
+    Args:
+        tools: The catalogue: as `read_tools` takes it. Its tools do not run.
+        cases: A file of cases, or cases. What users, the model and tools said before is played.
+        model: A chat model, or its name as `init_chat_model` takes it.
+        exposures: How tools are shown: "none" sends all of them, without selection; the others are
+            `exposure` of `ToolSelectionMiddleware`.
+        execute: Whether tools really run, with all that they do. `tools` must then be LangChain tools, a
+            `module:attribute` that names some, or an MCP configuration.
+        system_prompt: What the agent is told.
+        max_calls: Model calls that a case may take; one that takes more ends with an error.
+        concurrency: How many cases are played at the same time.
+        progress: Is called after each case with the number of conversations that are done.
+        **settings: Of `ToolSelectionMiddleware`, such as `top_k`, `ranker`, `hints` or `prune`.
+
+    Returns:
+        The report. What a provider or a tool raises ends a case and not the run: it is the `error` there.
+
+    Raises:
+        FileError: tools or cases cannot be read, or a label is no tool of the catalogue.
+        TypeError, ValueError: a setting is wrong.
+        Exception: whatever making the model raises.
+    """
+    check_count("max_calls", max_calls, at_least=1)
+    check_count("concurrency", concurrency, at_least=1)
+    wanted = tuple(dict.fromkeys(exposures))
+    for exposure in wanted:
+        check_choice("exposures", exposure, EXPOSURES)
+    if not wanted:
+        msg = f"exposures is empty; take some of {', '.join(EXPOSURES)}"
+        raise ValueError(msg)
+    if execute:
+        tools = [*map(_blocking, runnable_tools(tools))]
+    toolset = tools if isinstance(tools, ToolSet) else read_tools(tools)
+    rehearsed = map(_rehearsed, toolset.documents, toolset.definitions)
+    played: Any = tools if execute else [*rehearsed]
+    names = [document.name for document in toolset.documents]
+    listed = read_cases(cases, names)
+    chat_model = chat_model_of(model)
+    stages = [_Stage.of(exposure, chat_model, played, system_prompt, settings) for exposure in wanted]
+
+    def play(numbered: tuple[int, Case]) -> list[AgentRun]:
+        return [stage.play(*numbered, max_calls) for stage in stages]
+
+    runs: list[AgentRun] = []
+    # One case under all exposures before the next: a provider that is slow or full for a while is so for all.
+    with ContextThreadPoolExecutor(concurrency) as pool:
+        for of_case in pool.map(play, [*enumerate(listed, 1)]):
+            runs += of_case
+            if progress:
+                progress(len(runs))
+    traits = ModelTraits.of(chat_model)
+    return AgentReport(
+        tools=len(names),
+        cases=len(listed),
+        model=traits.full_name if traits.name else type(chat_model).__name__,
+        executed=execute,
+        prices=prices_of(traits.full_name),
+        exposures=wanted,
+        runs=tuple(runs),
+    )
+
+
+# -- tools -----------------------------------------------------------------------------------------------
+
+
+def _rehearsed(document: ToolDocument, definition: Mapping[str, Any]) -> StructuredTool:
+    """Return a tool that is shown and found as the real one is, and answers without doing anything."""
+    return StructuredTool(
+        name=document.name,
+        description=document.description,
+        args_schema=definition["parameters"],
+        func=lambda **_: REHEARSED,
+        metadata={"examples": document.examples, "tags": document.tags, "domain": document.domain},
+    )
+
+
+def _blocking(tool: Any) -> Any:
+    """Return a tool that need not be awaited: those of MCP servers can only be."""
+    if not isinstance(tool, StructuredTool) or tool.func is not None or tool.coroutine is None:
+        return tool
+    coroutine: Callable[..., Any] = tool.coroutine
+
+    @wraps(coroutine)  # LangChain looks at the signature for what to pass in
+    def run(*arguments: Any, **named: Any) -> Any:
+        return asyncio.run(coroutine(*arguments, **named))  # in the thread that LangGraph runs a tool in
+
+    return tool.model_copy(update={"func": run})
+
+
+# -- one conversation ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """An agent under one exposure, for all cases."""
+
+    exposure: AgentExposure
+    agent: Any
+    search: str  # names of the middleware's own tools, empty where it has none
+    proxy: str
+
+    @classmethod
+    def of(
+        cls,
+        exposure: AgentExposure,
+        model: BaseChatModel,
+        tools: Sequence[Any],
+        system_prompt: str,
+        settings: Mapping[str, Any],
+    ) -> _Stage:
+        selection = None if exposure == "none" else ToolSelectionMiddleware(exposure=exposure, **settings)
+        agent = create_agent(
+            model, tools, system_prompt=system_prompt, middleware=[selection] if selection else []
+        )
+        own = [tool.name for tool in selection.tools] if selection else []
+        search, proxy = [*own, "", ""][:2]
+        return cls(exposure, agent, search, proxy)
+
+    def play(self, number: int, case: Case, max_calls: int) -> AgentRun:
+        """Play one case; whatever is raised is noted."""
+        meter = _Meter()
+        before = _said_before(case)
+        started = perf_counter()
+        messages, shown_as, error = self._ended([*before, HumanMessage(case.query)], meter, max_calls)
+        seconds = perf_counter() - started
+        names = [*self._called(messages[len(before) + 1 :])]
+        called = [name for name in names if name != self.search]
+        fine = frozenset[str]().union(*map(case.wanted, case.relevant))
+        return AgentRun(
+            case=number,
+            query=case.query,
+            exposure=self.exposure,
+            shown_as=shown_as,
+            relevant=case.relevant,
+            called=tuple(called),
+            found=fmean(not case.wanted(name).isdisjoint(called) for name in case.relevant),
+            first_right=bool(called) and called[0] in fine,
+            wrong=sum(name not in fine for name in called),
+            discoveries=names.count(self.search) if self.search else 0,
+            model_calls=meter.calls,
+            usage=CacheUsage.of(meter.answers),
+            output_tokens=sum(a.usage_metadata["output_tokens"] for a in meter.answers if a.usage_metadata),
+            seconds=seconds,
+            error=error,
+        )
+
+    def _ended(self, said: list[AnyMessage], meter: _Meter, max_calls: int) -> tuple[list[Any], str, str]:
+        """Return all messages of a conversation, how its tools were shown, and what ended it early."""
+        messages: list[Any] = [*said]
+        ways = {"everything"} if self.exposure == "none" else set[str]()
+        # A model call and what it calls are two steps of the graph.
+        config = {"callbacks": [meter], "recursion_limit": 2 * max_calls}
+        error = ""
+        try:
+            for mode, what in self.agent.stream({"messages": said}, config, stream_mode=["values", "custom"]):
+                if mode == "values":
+                    messages = what["messages"]
+                elif isinstance(what, Mapping) and what.get("type") == _SHOWN:
+                    ways.add(what["exposure"])
+            ways = ways or {"everything"}
+        except GraphRecursionError:
+            error = f"no answer after {max_calls} model calls"
+        except Exception as raised:
+            error = shortened(raised)
+        return messages, ", ".join(sorted(ways)), error
+
+    def _called(self, messages: Iterable[Any]) -> Iterator[str]:
+        for message in messages:
+            for name, arguments in tool_calls(message) if isinstance(message, AIMessage) else ():
+                # A call by proxy that fits no tool still says which one was meant.
+                yield str(arguments.get("name")) if self.proxy and name == self.proxy else name
+
+
+class _Meter(BaseCallbackHandler):
+    """Notes the model calls of one run, of which an agent that fails leaves no other trace."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.answers: list[AIMessage] = []
+
+    def on_chat_model_start(self, *_: Any, **__: Any) -> None:
+        self.calls += 1
+
+    def on_llm_end(self, response: LLMResult, **_: Any) -> None:
+        for generation in response.generations[0][:1]:
+            if isinstance(generation, ChatGeneration) and isinstance(generation.message, AIMessage):
+                self.answers.append(generation.message)
+
+
+def _said_before(case: Case) -> list[AnyMessage]:
+    """Return the messages before the newest: each call of a tool with an answer, as providers demand."""
+    messages: list[AnyMessage] = []
+    for place, message in enumerate(case.history):
+        text = text_of(message)
+        if is_from_user(message) and text:
+            messages.append(HumanMessage(text))
+        elif _role(message) in ("assistant", "ai"):
+            calls = [
+                ToolCall(name=name, args=dict(arguments), id=f"call_{place}_{number}")
+                for number, (name, arguments) in enumerate(tool_calls(message))
+            ]
+            if text or calls:
+                messages.append(AIMessage(text, tool_calls=calls))
+            answers = takewhile(lambda later: _role(later) == "tool", case.history[place + 1 :])
+            texts = chain(map(text_of, answers), repeat(REHEARSED))
+            messages += (ToolMessage(t, tool_call_id=c["id"]) for c, t in zip(calls, texts, strict=False))
+    return messages
+
+
+def _role(message: Mapping[str, Any]) -> Any:
+    return message.get("role") or message.get("type")
+
+
+# -- numbers ---------------------------------------------------------------------------------------------
+
+
+def _tokens(usage: CacheUsage, output_tokens: int) -> dict[str, int | None]:
+    """Return tokens as JSON values: `None` where no model call reported any."""
+    tokens: dict[str, int | None] = {
+        "input_tokens": usage.input_tokens,
+        "cache_read": usage.cache_read,
+        "cache_write": usage.cache_write,
+        "output_tokens": output_tokens,
+    }
+    return tokens if usage.calls else dict.fromkeys(tokens)
+
+
+def _cost(usage: CacheUsage, prices: Prices) -> float:
+    """Return what input costs, in uncached tokens."""
+    uncached = usage.input_tokens - usage.cache_read - usage.cache_write
+    return uncached + prices.read * usage.cache_read + prices.write * usage.cache_write
