@@ -15,6 +15,7 @@ help:
 	@echo "make demo-mcp    over 200 tools of real MCP servers (installs them)"
 	@echo "make test        all tests at the latest versions"
 	@echo "make test-floor  all tests at the oldest versions that pyproject.toml allows"
+	@echo "make test-floor-deepagents  the tests of deep agents at the oldest deepagents"
 	@echo "make check       lint and types"
 	@echo "make audit       known advisories about any package of the environment (asks PyPI)"
 
