@@ -28,6 +28,7 @@ from langchain_tool_selection._state import state_value
 from langchain_tool_selection._text import one_line
 
 _NAME = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+"""What at least one provider takes as a tool's name."""
 
 _QUOTED = 80
 """Characters of a name that a warning quotes: whoever chose it may have chosen a megabyte."""
@@ -288,7 +289,6 @@ def _is_offered(tool: Any) -> bool:
 
 
 def _is_possible(name: str) -> bool:
-    """Whether at least one provider takes `name` as a tool's name."""
     return _NAME.fullmatch(name) is not None
 
 

@@ -6,7 +6,8 @@ import logging
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -23,15 +24,21 @@ _REMEMBERED = 20_000
 """Definitions that are kept. With each its tool's schema stays alive; the oldest go first."""
 
 
-class _Known(NamedTuple):
-    """What was made of a tool: its definition, and what that costs by model.
+@dataclass
+class _Known:
+    """What was made of a tool, each when it was first asked for.
 
-    `schema` is what counts by identity in the key, so it has to stay alive.
+    Attributes:
+        schema: What counts by identity in the key, and so has to stay alive.
+        definition: What is sent of the tool, as an OpenAI function dict.
+        changes: What is other in the copy of it that is bound, if it is not pruned.
+        tokens: What the definition costs, by model.
     """
 
     schema: Any
-    definition: dict[str, Any]
-    tokens: dict[str, int]
+    definition: dict[str, Any] | None = None
+    changes: dict[str, Any] | None = None
+    tokens: dict[str, int] = field(default_factory=dict)
 
 
 class Definitions:
@@ -44,7 +51,6 @@ class Definitions:
     def __init__(self, prune: SchemaPruning | None = None) -> None:
         self._prune = prune
         self._checked = False
-        self._seen: OrderedDict[tuple[Any, ...], tuple[Any, dict[str, Any]]] = OrderedDict()
         self._known: OrderedDict[tuple[Any, ...], _Known] = OrderedDict()
 
     @property
@@ -54,13 +60,18 @@ class Definitions:
 
     def of(self, tool: Any) -> dict[str, Any]:
         """Return a tool as an OpenAI function dict, pruned; a provider's own dict as it is."""
-        return self._of(tool).definition if isinstance(tool, BaseTool) else dict(tool)
+        if not isinstance(tool, BaseTool):
+            return dict(tool)
+        known = self._of(tool)
+        if known.definition is None:
+            known.definition = self._definition(tool)
+        return known.definition
 
     def _of(self, tool: BaseTool) -> _Known:
         key = content_key(tool)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = _Known(tool.args_schema, self._definition(tool), {})
+            known = self._known[key] = _Known(tool.args_schema)
             if len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
         return known
@@ -86,30 +97,15 @@ class Definitions:
         if not isinstance(tool, BaseTool):
             return tool
         if self._prune is None or is_harness_tool(tool):
-            changes = self._made_visible(tool)
-            return tool.model_copy(update=changes) if changes else tool
+            known = self._of(tool)
+            if known.changes is None:
+                known.changes = _made_visible(tool)
+            return tool.model_copy(update=known.changes) if known.changes else tool
         function = self.of(tool).get("function", {})
         if "parameters" not in function:  # a tool of OpenAI's that takes free text, or a broken one
             return tool
         shown = {"args_schema": function["parameters"], "description": function.get("description", "")}
         return tool.model_copy(update=shown)
-
-    def _made_visible(self, tool: BaseTool) -> dict[str, Any]:
-        """Return what to change of a tool so that its model reads only what a person can see."""
-        key = content_key(tool)
-        known = self._seen.get(key)
-        if known is None:
-            # A schema that came over a wire is a dict. One that is a class came with the user's code.
-            schema = tool.args_schema
-            seen: dict[str, Any] = {"description": visible(tool.description)}
-            if isinstance(schema, dict):
-                with suppress(RecursionError):  # no client can send such a schema either
-                    seen["args_schema"] = _visible_annotations(schema)
-            changes = {field: value for field, value in seen.items() if value != getattr(tool, field)}
-            known = self._seen[key] = schema, changes
-            if len(self._seen) > _REMEMBERED:
-                self._seen.popitem(last=False)
-        return known[1]
 
     def unknown_in_keep(self, tools: Iterable[Any]) -> list[str]:
         """Return what `SchemaPruning.keep` names and none of the tools has. Looked for once."""
@@ -129,7 +125,7 @@ class Definitions:
             return 0
         known = self._of(tool)
         if model not in known.tokens:
-            known.tokens[model] = count_tokens([known.definition], model).tokens
+            known.tokens[model] = count_tokens([self.of(tool)], model).tokens
         return known.tokens[model]
 
 
@@ -141,6 +137,16 @@ def definition_of(tool: BaseTool) -> dict[str, Any]:
         # If the tool is sent, the client says so. If it stays hidden, nothing is wrong.
         logger.warning("the schema of %r cannot be read, so it is not counted: %r", tool.name, error)
         return {"type": "function", "function": {"name": tool.name, "description": tool.description}}
+
+
+def _made_visible(tool: BaseTool) -> dict[str, Any]:
+    """Return what to change of a tool so that its model reads only what a person can see."""
+    seen: dict[str, Any] = {"description": visible(tool.description)}
+    # A schema that came over a wire is a dict. One that is a class came with the user's code.
+    if isinstance(tool.args_schema, dict):
+        with suppress(RecursionError):  # no client can send such a schema either
+            seen["args_schema"] = _visible_annotations(tool.args_schema)
+    return {name: value for name, value in seen.items() if value != getattr(tool, name)}
 
 
 _TEXTS = frozenset({"description", "title", "$comment"})

@@ -9,6 +9,7 @@ stays a call of `call_tool`, whose answer says what is wrong.
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -104,9 +105,11 @@ def compact_parameters(definition: Mapping[str, Any]) -> str:
     One that is too long is pruned, and cut if that is not enough.
     """
     parameters = definition.get("function", {}).get("parameters") or {}
-    text = _on_one_line(parameters)
-    if len(text) > _SCHEMA:
-        text = _on_one_line(prune_schema(parameters, SchemaPruning()))
+    text = '{"type":"object"} (nested too deeply to be shown)'
+    with suppress(RecursionError):
+        text = _on_one_line(parameters)
+        if len(text) > _SCHEMA:
+            text = _on_one_line(prune_schema(parameters, SchemaPruning()))
     return text if len(text) <= _SCHEMA else f"{text[:_SCHEMA]}… (too long, cut here)"
 
 

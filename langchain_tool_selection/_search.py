@@ -40,7 +40,7 @@ class Found(NamedTuple):
 class WarnOnce:
     """Logs a warning the first time that its key comes up, and never again in its lifetime.
 
-    So many of them, because what a stranger can choose, such as a tool's name, must not fill a log.
+    There is an end to them, because what a stranger can choose, such as a tool's name, must not fill a log.
     """
 
     def __init__(self) -> None:

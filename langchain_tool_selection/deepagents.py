@@ -430,7 +430,7 @@ def _named_by(skills: Sequence[Mapping[str, Any]], messages: Sequence[Any]) -> I
     """Yield the tools that those of the skills name which the model has read, or was given."""
     by_path = {_normal(skill["path"]): skill for skill in skills}
     asked: dict[str | None, Any] = {}
-    for message in messages if skills else ():
+    for message in messages:
         path = None
         if isinstance(message, AIMessage):
             reads = (call for call in message.tool_calls if call["name"] == "read_file")

@@ -209,6 +209,21 @@ async def test_a_megabyte_anywhere_in_a_tool_is_found_in_a_bounded_answer(place,
     assert max(len(str(message.content)) for message in result["messages"]) < 20_000
 
 
+@pytest.mark.parametrize("depth", [300, 1000])
+async def test_a_schema_nested_without_end_ends_no_run(depth, path):
+    schema = text_schema("A song. " * 20)
+    for _ in range(depth):
+        schema = {"type": "object", "properties": {"part": schema}, "description": "A part of a song."}
+    agent, _ = build(
+        [discover("sing a ballad"), discover(names=["vocals"]), "Done."],
+        tools=[with_schema("vocals", "Sing a ballad.", schema), *office()],
+        exposure="proxy",
+    )
+    result = await run(path, agent, user("send an email"))
+    assert "vocals" in answers(result)[0]
+    assert max(len(str(message.content)) for message in result["messages"]) < 20_000
+
+
 # -- instructions in disguise ----------------------------------------------------------------------------
 
 INJECTION = (

@@ -193,38 +193,35 @@ async def test_a_slow_rule_is_waited_for(path, memory):
     assert sent(model) == [["book_flight"], ["book_flight", "play_music"]]
 
 
-async def test_other_runs_go_on_while_a_slow_async_rule_is_awaited(memory):
-    waiting, most = 0, 0
+class SlowRule:
+    """Allows all but one tool after a while, and notes how often it was being awaited at once at most."""
 
-    async def allow(tool: Any, runtime: Any) -> bool:
-        nonlocal waiting, most
-        waiting += 1
-        most = max(most, waiting)
+    def __init__(self, refused: str = "") -> None:
+        self.refused = refused
+        self.waiting = self.most = 0
+
+    async def __call__(self, tool: Any, runtime: Any) -> bool:
+        self.waiting += 1
+        self.most = max(self.most, self.waiting)
         await asyncio.sleep(0.005)
-        waiting -= 1
-        return True
+        self.waiting -= 1
+        return tool.name != self.refused
 
-    agent, model = build(["Done."], allow=allow, saver=memory)
+
+async def test_other_runs_go_on_while_a_slow_async_rule_is_awaited(memory):
+    rule = SlowRule()
+    agent, model = build(["Done."], allow=rule, saver=memory)
     await asyncio.gather(*(agent.ainvoke(user("send an email"), thread(str(n))) for n in range(20)))
     assert sent(model) == [["send_email"]] * 20
-    assert most >= 10
+    assert rule.most >= 10
 
 
 async def test_a_rule_that_is_awaited_is_asked_about_all_tools_at_once():
-    waiting, most = 0, 0
-
-    async def allow(tool: Any, runtime: Any) -> bool:
-        nonlocal waiting, most
-        waiting += 1
-        most = max(most, waiting)
-        await asyncio.sleep(0.01)
-        waiting -= 1
-        return tool.name != "lock_door"
-
-    agent, model = build(["Done."], allow=allow, top_k=99)
+    rule = SlowRule(refused="lock_door")
+    agent, model = build(["Done."], allow=rule, top_k=99)
     await agent.ainvoke(user("send an email"))
     assert model.calls[0].tools == [name for name in OFFICE if name != "lock_door"]
-    assert most == len(OFFICE)
+    assert rule.most == len(OFFICE)
 
 
 def failing(*_: Any) -> Any:
