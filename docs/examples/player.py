@@ -19,6 +19,8 @@ WANTED["how much is one share of Apple trading at?"] = "web_search"
 def play(sent: ModelCall) -> AIMessage:
     """Return what the model says next, with its tokens at four characters each."""
     answer = next_step(sent)
+    for made in answer.tool_calls:  # ids count as text, and those of a script are numbered over all that runs
+        made["id"] = f"call_{len(sent.messages)}"
     tokens = count_tokens_approximately(sent.messages, tools=[*sent.schemas])
     answer.usage_metadata = {"input_tokens": tokens, "output_tokens": 20, "total_tokens": tokens + 20}
     return answer
