@@ -53,7 +53,7 @@ except ImportError as error:
         "langchain_tool_selection.deepagents needs the package deepagents, 0.7; "
         "install it with: pip install 'langchain-tool-selection[deepagents]'"
     )
-    raise ImportError(_msg) from error
+    raise type(error)(_msg) from error  # that there is none, or that it is another version
 
 __all__ = ["with_tool_selection"]
 
