@@ -23,7 +23,7 @@ from langchain_core.tools import BaseTool
 
 from langchain_tool_selection._documents import ToolDocument, content_key, document_of
 from langchain_tool_selection._request import fields_of, name_of
-from langchain_tool_selection._search import WarnOnce
+from langchain_tool_selection._search import WarnOnce, ends_the_run
 from langchain_tool_selection._state import state_value
 from langchain_tool_selection._text import one_line
 
@@ -150,27 +150,18 @@ class Access:
         """Return a tool call as middleware behind this one, and the tool itself, may see it.
 
         Its runtime lists only what may be used: there one looks for a tool to call, or for the one that a
-        human has edited a call into. And nobody can make it a call of a tool that is refused. Our own tools
-        get the whole list, because it tells them what is refused.
+        human has edited a call into. And nobody can make it a call of a tool that is refused.
         """
         if self._refuses_nothing:
             return request
-        permitted = Permitted(request.runtime.tools)
-        if not self._is_own_call(request):
-            permitted = self.permitted(request.runtime.tools, runtime)
-        return self._guarded(request, runtime, permitted.tools)
+        return self._guarded(request, runtime, self.permitted(request.runtime.tools, runtime).tools)
 
     async def anarrowed(self, request: ToolCallRequest, runtime: AccessRuntime) -> ToolCallRequest:
         """As `narrowed`, awaiting the rule where it is a coroutine function."""
         if self._refuses_nothing:
             return request
-        permitted = Permitted(request.runtime.tools)
-        if not self._is_own_call(request):
-            permitted = await self.apermitted(request.runtime.tools, runtime)
+        permitted = await self.apermitted(request.runtime.tools, runtime)
         return self._guarded(request, runtime, permitted.tools)
-
-    def _is_own_call(self, request: ToolCallRequest) -> bool:
-        return request.tool is not None and self._own(request.tool)
 
     @property
     def _refuses_nothing(self) -> bool:
@@ -178,7 +169,8 @@ class Access:
 
     def _guarded(self, request: ToolCallRequest, runtime: AccessRuntime, tools: Sequence[Any]) -> _Guarded:
         if tools is not request.runtime.tools:
-            request = replace(request, runtime=replace(request.runtime, tools=list(tools)))
+            tools = _Narrowed.of(tools, request.runtime.tools)
+            request = replace(request, runtime=replace(request.runtime, tools=tools))
         return _Guarded.of(request, lambda tool: self.permits(tool, runtime))
 
     # Nothing is said of a tool, not even that its name is wrong, before the rule has allowed it.
@@ -210,7 +202,9 @@ class Access:
     async def _awaited(self, tool: Any, verdict: Awaitable[bool]) -> Verdict:
         try:
             return self._sound(tool) if await verdict else _NO
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if ends_the_run(error):
+                raise
             return self._failed("allow", error)
 
     def _cannot_await(self, setting: str, verdict: Any) -> Verdict:
@@ -224,7 +218,7 @@ class Access:
         )
         return Verdict(False, f"{setting}= has to be awaited; refused what it was asked about")
 
-    def _failed(self, setting: str, error: Exception) -> Verdict:
+    def _failed(self, setting: str, error: BaseException) -> Verdict:
         # Without the tool's name, and without the error's message, which often is that name: logs may be
         # where the user sees them.
         kind, where = type(error).__name__, _raised_at(error)
@@ -298,6 +292,23 @@ def _permitted(tools: Sequence[Any], verdicts: Sequence[Verdict]) -> Permitted:
     return Permitted(tools if len(kept) == len(tools) else kept, tuple(failures))
 
 
+class _Narrowed(list[Any]):
+    """The tools that may be used. Our own tools, which ask the rule themselves, get at all of them."""
+
+    registered: Sequence[Any]
+
+    @classmethod
+    def of(cls, tools: Iterable[Any], registered: Sequence[Any]) -> _Narrowed:
+        narrowed = cls(tools)
+        narrowed.registered = registered
+        return narrowed
+
+
+def registered_in(tools: Sequence[Any]) -> Sequence[Any]:
+    """Return all registered tools, given those that a call may know of."""
+    return tools.registered if isinstance(tools, _Narrowed) else tools
+
+
 class _Guarded(ToolCallRequest):
     """A tool call that does not become one of a tool that is refused."""
 
@@ -310,14 +321,15 @@ class _Guarded(ToolCallRequest):
         return guarded
 
     def override(self, **changes: Any) -> ToolCallRequest:
-        """Return the call with changes. Without a tool, LangGraph answers that there is none of that name."""
+        """Return the call with changes. LangGraph answers one without a tool, if its name is none either."""
         tool = changes.get("tool")
         if tool is not None and not self._permits(tool):
-            changes["tool"] = None
+            tool_call = changes.get("tool_call", self.tool_call)
+            changes = {**changes, "tool": None, "tool_call": {**tool_call, "name": ""}}
         return _Guarded.of(super().override(**changes), self._permits)
 
 
-def _raised_at(error: Exception) -> str:
+def _raised_at(error: BaseException) -> str:
     """Return file and line of the outermost function that is not this module's."""
     frames = traceback.extract_tb(error.__traceback__)
     frame = next((frame for frame in frames if frame.filename != __file__), frames[-1])

@@ -69,8 +69,13 @@ def make_call_tool(name: str, shared: Shared, search_tool: str) -> StructuredToo
 
     def answer(runtime: Any, registered: Registered, name: str, arguments: Any) -> ToolMessage:
         catalog = shared.catalog_of(ThreadRecord.from_state(runtime.state), registered)
-        known = registered.permitted.keys() if catalog is None else catalog.names
-        text = _complaint(name, _as_arguments(arguments), known, registered.permitted, search_tool)
+        if catalog is None:
+            # Among the registered tools may be some that other middleware hides.
+            text = f"The tool catalogue has changed. Find the tool once more with {search_tool}."
+        else:
+            text = _complaint(
+                name, _as_arguments(arguments), catalog.names, registered.permitted, search_tool
+            )
         return ToolMessage(text, name=own, tool_call_id=runtime.tool_call_id, status="error")
 
     own = name

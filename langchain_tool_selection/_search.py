@@ -55,6 +55,15 @@ class WarnOnce:
                 logger.warning("these were %d warnings; no more of this kind are logged", _WARNINGS)
 
 
+def ends_the_run(error: BaseException) -> bool:
+    """Whether an error says that the run itself was cancelled.
+
+    A service that shares its work among runs may cancel that, too, and then only its answer is missing.
+    """
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
 class SafeSearch:
     """Searches with the ranker that was asked for, and with words where that fails.
 
@@ -110,7 +119,9 @@ class SafeSearch:
             return Found([])
         try:
             return Found(await asyncio.wait_for(catalog.asearch(query, limit=limit), self._timeout))
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if ends_the_run(error):
+                raise
             return self._search_by_words(catalog, query, limit, error)
 
     def _in_time(self, search: Callable[[], list[Hit]]) -> list[Hit]:
@@ -134,7 +145,9 @@ class SafeSearch:
         threading.Thread(target=run, daemon=True, name="tool-selection").start()
         return answer.result(self._timeout)
 
-    def _search_by_words(self, catalog: Catalog, query: Query, limit: int | None, error: Exception) -> Found:
+    def _search_by_words(
+        self, catalog: Catalog, query: Query, limit: int | None, error: BaseException
+    ) -> Found:
         ranker, kind = type(catalog.ranker).__name__, type(error).__name__
         self._warn_once(
             f"{ranker} {kind}",

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from langchain_core.tools import BaseTool
 
-from langchain_tool_selection._access import Access, AccessRuntime
+from langchain_tool_selection._access import Access, AccessRuntime, registered_in
 from langchain_tool_selection._audit import Audit
 from langchain_tool_selection._definitions import Definitions
 from langchain_tool_selection._index import Catalog
@@ -37,12 +37,12 @@ class Shared(NamedTuple):
 
     def registered(self, runtime: Any, own: Sequence[str]) -> Registered:
         """Sort the registered tools, without our `own`, by what the run may use."""
-        tools = [tool for tool in runtime.tools if tool.name not in own]
+        tools = [tool for tool in registered_in(runtime.tools) if tool.name not in own]
         return _sorted(tools, self.access.permitted(tools, AccessRuntime.of(runtime, runtime.state)).tools)
 
     async def aregistered(self, runtime: Any, own: Sequence[str]) -> Registered:
         """As `registered`, awaiting the rule."""
-        tools = [tool for tool in runtime.tools if tool.name not in own]
+        tools = [tool for tool in registered_in(runtime.tools) if tool.name not in own]
         permitted = await self.access.apermitted(tools, AccessRuntime.of(runtime, runtime.state))
         return _sorted(tools, permitted.tools)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool
 from langgraph.types import Command
 
-from langchain_tool_selection._access import AccessRuntime
 from langchain_tool_selection._query import Turn, is_from_user, read_turns
 from langchain_tool_selection._state import PINS, ThreadRecord, found_in, pins_in, state_value
 from langchain_tool_selection._text import one_line
@@ -19,13 +19,21 @@ _LISTED = 40
 
 
 class ToolCall:
-    """One call of one tool."""
+    """One call of one tool.
 
-    def __init__(self, request: ToolCallRequest, search_tool: str | None) -> None:
+    Args:
+        request: The call as it came.
+        permitted: What of the registered tools the run may use.
+        search_tool: The search tool's name; `None` without one.
+    """
+
+    def __init__(
+        self, request: ToolCallRequest, permitted: Iterable[BaseTool], search_tool: str | None
+    ) -> None:
         self.request = request
         self.name: str = request.tool_call["name"]
         self.id: str | None = request.tool_call["id"]
-        self.runtime = AccessRuntime.of(request.runtime, request.state)
+        self._permitted = permitted
         self._search_tool = search_tool
         self._record = ThreadRecord.from_state(request.state)
 
@@ -64,10 +72,11 @@ class ToolCall:
 
     def _answer(self, text: str) -> ToolMessage:
         shown = self._record.shown if self._record and self._record.catalog else ()
-        # It may have been shown, and be refused since.
-        others = [one_line(name, 80) for name in shown if name != self.name]
+        # What was shown may be refused since.
+        gone = {tool.name for tool in self.request.runtime.tools} - {tool.name for tool in self._permitted}
+        others = [one_line(name, 80) for name in shown if name not in {self.name, *gone}]
         if others:
             text += f" Your tools: {', '.join(others[:_LISTED])}."
-        if shown and self._search_tool:
+        if self._search_tool in shown:
             text += f" Find others with {self._search_tool}."
         return ToolMessage(text, name=self.name, tool_call_id=self.id or "", status="error")

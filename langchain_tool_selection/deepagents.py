@@ -31,6 +31,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.types import Command
 
+from langchain_tool_selection._access import AccessRuntime
 from langchain_tool_selection._request import is_deferred, is_harness_tool, name_of
 from langchain_tool_selection._state import PINS, THREAD, ThreadRecord, ToolSelectionState, pins_in
 from langchain_tool_selection.middleware import ToolSelectionMiddleware
@@ -132,12 +133,13 @@ def with_tool_selection(
         if "runnable" in spec or "graph_id" in spec:
             return dict(spec)
         own = _Model.of(spec.get("model", agent.client))
-        ahead = _AheadOfSelection(own.profile.excluded_tools, is_fork=_is_fork(spec))
+        selects = _selection_in(spec.get("middleware") or ()) or selection
+        ahead = _AheadOfSelection(selects, own.profile.excluded_tools, is_fork=_is_fork(spec))
         # A fork inherits the selection. What depends on its model takes the place of what it inherits.
         added = [ahead] if _is_fork(spec) else [ahead, selection]
         return {**spec, "middleware": _stack(spec.get("middleware") or (), added, own, backend)}
 
-    ahead = _AheadOfSelection(agent.profile.excluded_tools, forks=forks)
+    ahead = _AheadOfSelection(selection, agent.profile.excluded_tools, forks=forks)
     return {
         **arguments,
         "model": model,
@@ -282,6 +284,7 @@ class _AheadOfSelection(AgentMiddleware[ToolSelectionState, Any, Any]):
     """Does to a request what the harness does behind the selection, so that the selection goes by it.
 
     Args:
+        selection: The selection, whose rule says what a skill may bring.
         excluded: Names of tools that the harness takes out of each request.
         forks: Names of the agent's forks, which go on with what it has been shown and has found.
         is_fork: Whether it is in one of them.
@@ -290,9 +293,15 @@ class _AheadOfSelection(AgentMiddleware[ToolSelectionState, Any, Any]):
     trace_policy = TracePolicy(process_inputs=omit_payload)
 
     def __init__(
-        self, excluded: Collection[str], *, forks: Collection[str] = (), is_fork: bool = False
+        self,
+        selection: ToolSelectionMiddleware,
+        excluded: Collection[str],
+        *,
+        forks: Collection[str] = (),
+        is_fork: bool = False,
     ) -> None:
         super().__init__()
+        self._access = selection._access
         self.state_schema = _ForkState if is_fork else ToolSelectionState
         self._excluded = excluded
         self._forks = forks
@@ -300,7 +309,9 @@ class _AheadOfSelection(AgentMiddleware[ToolSelectionState, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        request, pins = self._prepared(request)
+        runtime = AccessRuntime.of(request.runtime, request.state)
+        permitted = self._access.permitted(_pinnable(request), runtime)
+        request, pins = self._prepared(request, permitted.tools)
         return _pinning(pins, handler(request))
 
     async def awrap_model_call(
@@ -308,7 +319,9 @@ class _AheadOfSelection(AgentMiddleware[ToolSelectionState, Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        request, pins = self._prepared(request)
+        runtime = AccessRuntime.of(request.runtime, request.state)
+        permitted = await self._access.apermitted(_pinnable(request), runtime)
+        request, pins = self._prepared(request, permitted.tools)
         return _pinning(pins, await handler(request))
 
     def wrap_tool_call(
@@ -323,8 +336,10 @@ class _AheadOfSelection(AgentMiddleware[ToolSelectionState, Any, Any]):
     ) -> ToolMessage | Command[Any]:
         return await handler(self._handing_on(request))
 
-    def _prepared(self, request: ModelRequest[Any]) -> tuple[ModelRequest[Any], list[str]]:
-        """Return the request for the selection, and what is to be pinned from now on."""
+    def _prepared(
+        self, request: ModelRequest[Any], pinnable: Sequence[Any]
+    ) -> tuple[ModelRequest[Any], list[str]]:
+        """Return the request for the selection, and what of the `pinnable` is to be pinned from now on."""
         tools = request.tools
         if self._excluded:
             tools = [tool for tool in tools if name_of(tool) not in self._excluded]
@@ -333,7 +348,7 @@ class _AheadOfSelection(AgentMiddleware[ToolSelectionState, Any, Any]):
         forked = state.get(_FORKED, {})
         due = pins_in(forked.get(PINS))
         if skills := state.get("skills_metadata"):
-            hideable = {name_of(tool) for tool in tools if _is_hideable(tool)}
+            hideable = {name_of(tool) for tool in pinnable} - {*self._excluded}
             due += (name for name in _named_by(skills, state["messages"]) if name in hideable)
             # The harness would bind these, too, and change the tools array for it.
             state["skills_metadata"] = [_without(hideable, skill) for skill in skills]
@@ -350,6 +365,11 @@ class _AheadOfSelection(AgentMiddleware[ToolSelectionState, Any, Any]):
         state = request.runtime.state
         remembered = {key: state[key] for key in (PINS, THREAD) if key in state}
         return replace(request, runtime=replace(request.runtime, state={**state, _FORKED: remembered}))
+
+
+def _pinnable(request: ModelRequest[Any]) -> list[Any]:
+    """Return the tools that a skill may bring back if they are hidden, where the agent has skills."""
+    return [*filter(_is_hideable, request.tools)] if request.state.get("skills_metadata") else []
 
 
 def _is_hideable(tool: Any) -> bool:

@@ -276,12 +276,14 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
     ) -> ToolMessage | Command[Any]:
         """Run a tool, unless this run may not use it, or the model was not shown it and that is enforced."""
-        call = ToolCall(request, self._search_name)
-        permitted = request.tool is None or self._access.permits(request.tool, call.runtime)
+        runtime = AccessRuntime.of(request.runtime, request.state)
+        permitted = request.tool is None or self._access.permits(request.tool, runtime)
+        narrowed = self._access.narrowed(request, runtime)
+        call = ToolCall(request, narrowed.runtime.tools, self._search_name)
         if (refusal := self._refusal(call, permitted)) is not None:
             return refusal
         self._audit_call(request)
-        result = self._ran(call, handler(self._access.narrowed(request, call.runtime)))
+        result = self._ran(call, handler(narrowed))
         if self._collector is not None:
             self._collector.note(call.found_for(result), call.name)
         return result
@@ -292,12 +294,14 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
         """As `wrap_tool_call`, awaiting rule and tool."""
-        call = ToolCall(request, self._search_name)
-        permitted = request.tool is None or await self._access.apermits(request.tool, call.runtime)
+        runtime = AccessRuntime.of(request.runtime, request.state)
+        permitted = request.tool is None or await self._access.apermits(request.tool, runtime)
+        narrowed = await self._access.anarrowed(request, runtime)
+        call = ToolCall(request, narrowed.runtime.tools, self._search_name)
         if (refusal := self._refusal(call, permitted)) is not None:
             return refusal
         self._audit_call(request)
-        result = self._ran(call, await handler(await self._access.anarrowed(request, call.runtime)))
+        result = self._ran(call, await handler(narrowed))
         if self._collector is not None:
             await self._collector.anote(call.found_for(result), call.name)
         return result
@@ -354,9 +358,9 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             )
 
         if exposure is None or self._activation.is_small(candidates, sync, exposure.name, traits.full_name):
-            # What `domains=` leaves out is hidden, though all that is left is shown.
-            hides = self._enforce and bool(out_of_play - tools.keys())
-            return Plan(request, tools, record, exposure or PerTurn(), catalog=sync() if hides else None)
+            # Where that is enforced, what `domains=` or other middleware left out is known by what is shown.
+            catalog = sync() if self._enforce else None
+            return Plan(request, tools, record, exposure or PerTurn(), catalog=catalog)
         self._warn_about_missing(tools)
         kept = {**forced, **kept}
         catalog = sync()
@@ -456,15 +460,13 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         same = len(tools) == len(before) and all(map(operator.is_, tools, before))
         request = plan.request if same else plan.request.override(tools=tools)
         self._audit.tools("shown", plan.request.runtime, shown, exposure="all")
+        known = plan.record or ThreadRecord()
+        # The record of an earlier call may say that something is hidden, and that is over.
+        record = replace(known, catalog="")
         if plan.catalog is not None:
-            record = replace(plan.record or ThreadRecord(), key="", matched=(), shown=tuple(shown))
-            update = {THREAD: replace(record, catalog=plan.catalog.fingerprint).to_state()}
-        elif plan.record is not None and plan.record.catalog:
-            # The record of an earlier call says that something is hidden, and that is over.
-            update = {THREAD: replace(plan.record, catalog="").to_state()}
-        else:
-            update = {}
-        return Step(request, update, plan)
+            fingerprint = plan.catalog.fingerprint
+            record = replace(known, key="", matched=(), shown=tuple(shown), catalog=fingerprint)
+        return Step(request, {} if record == known else {THREAD: record.to_state()}, plan)
 
     # -- planning: how to show, what is there, what must stay, what to search for ------------------------
 

@@ -7,7 +7,6 @@ import json
 import logging
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +17,7 @@ from langchain.tools import ToolRuntime
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as tool_decorator
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from langsmith import Client
 from langsmith.run_helpers import tracing_context
@@ -30,6 +30,7 @@ from .agents import (
     DISCOVER,
     OFFICE,
     Offering,
+    Rewriting,
     answers,
     build,
     discover,
@@ -372,6 +373,17 @@ async def test_a_call_of_what_is_refused_runs_nothing_and_is_answered_like_a_cal
     assert refused.name == "lock_door"
 
 
+async def test_the_answer_to_a_refused_call_names_nothing_else_that_is_refused_since(path, memory):
+    """The model was shown it in another role, and the user was never told of it."""
+    settings = {"allow": {"boss": ["*"], "clerk": ["send_*"]}, "saver": memory, "top_k": 3}
+    agent, model = build([call("lock_door"), "Done."], **settings, **approval(True, "lock_door"))
+    await ask(path, agent, "send an email, lock the door, play music", "boss", thread())
+    assert {"send_email", "lock_door", "play_music"} < {*model.calls[0].tools}
+    result = await ask(path, agent, decide({"type": "approve"}), "clerk", thread())
+    (text,) = answers(result, "lock_door")
+    assert text.startswith("There is no tool named `lock_door`. Your tools: discover_tools, send_email.")
+
+
 async def test_of_parallel_calls_only_the_refused_one_is_stopped(path, memory):
     tool, ran = noting("lock_door")
     script = [calls(("send_email", {}), ("lock_door", {}), (DISCOVER, {"query": "music"})), "Done."]
@@ -409,50 +421,69 @@ async def test_a_pending_call_is_refused_when_the_role_has_changed_before_the_re
     assert "lock_door" not in model.calls[-1].tools
 
 
-EDITED = {"type": "edit", "edited_action": {"name": "lock_door", "args": {}}}
-
-
-def approved_sending(tool: BaseTool, saver: Any, outside: bool) -> Any:
-    settings = {"tools": office_with(tool), "allow": may_not_lock, "saver": saver}
-    return build([call("send_email"), "Done."], **settings, **approval(outside, "send_email"))[0]
-
-
 async def test_a_human_cannot_edit_a_call_into_one_that_is_refused(path, memory):
     tool, ran = noting("lock_door")
-    agent = approved_sending(tool, memory, outside=True)
+    settings = {"tools": office_with(tool), "allow": may_not_lock, "saver": memory}
+    agent, _ = build([call("send_email"), "Done."], **settings, **approval(True, "send_email"))
     await ask(path, agent, "send an email", config=thread())
-    result = await ask(path, agent, decide(EDITED), config=thread())
+    edit = {"type": "edit", "edited_action": {"name": "lock_door", "args": {}}}
+    result = await ask(path, agent, decide(edit), config=thread())
     assert not ran
     assert "There is no tool named `lock_door`." in answers(result, "lock_door")[0]
 
 
-async def test_to_a_human_behind_this_middleware_what_is_refused_is_not_there_either(path, memory):
+@pytest.mark.parametrize("edited", ["lock_door", "no_such_tool"])
+@pytest.mark.parametrize("called", ["send_email", DISCOVER])
+async def test_to_a_human_behind_this_middleware_what_is_refused_is_not_there_either(
+    called, edited, path, memory
+):
     """There LangChain ends the run, with a list of the tools that it looked for the edited name in.
 
     Older versions edit the model's message instead, and the run goes on.
     """
     tool, ran = noting("lock_door")
-    agent = approved_sending(tool, memory, outside=False)
+    settings = {"tools": office_with(tool), "allow": may_not_lock, "saver": memory}
+    agent, _ = build([call(called), "Done."], **settings, **approval(False, called))
     await ask(path, agent, "send an email", config=thread())
     said = ""
     try:
-        await ask(path, agent, decide(EDITED), config=thread())
+        edit = {"type": "edit", "edited_action": {"name": edited, "args": {}}}
+        await ask(path, agent, decide(edit), config=thread())
     except ValueError as error:
         said = str(error)
     assert not ran
-    assert "lock_door" not in said.partition("Available tools:")[2]
+    assert "lock_door" not in said.replace(f"to '{edited}'", "")
 
 
-async def test_not_even_a_search_can_be_edited_into_what_is_refused(path, memory):
+class Swapping(Rewriting):
+    """Makes each call one of another tool, which it holds on to."""
+
+    def __init__(self, tool: BaseTool) -> None:
+        super().__init__(lambda request: request, "Swapping")
+        self._tool = tool
+
+    def _swapped(self, request: Any) -> Any:
+        named = {**request.tool_call, "name": self._tool.name}
+        return request.override(tool=self._tool, tool_call=named)
+
+    def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+        return handler(self._swapped(request))
+
+    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+        return await handler(self._swapped(request))
+
+
+@pytest.mark.parametrize("called", ["send_email", DISCOVER, "no_such_tool"])
+async def test_inner_middleware_that_makes_a_call_one_of_what_is_refused_ends_no_run(called, path):
+    """LangGraph fails at a call that has the name of a registered tool, and no tool."""
     tool, ran = noting("lock_door")
-    settings = {"tools": office_with(tool), "allow": may_not_lock, "saver": memory}
-    agent, _ = build([discover("music"), "Done."], **settings, **approval(False, DISCOVER))
-    await ask(path, agent, "send an email", config=thread())
-    with suppress(
-        TypeError
-    ):  # the newest versions end the run: the tool is not registered, as far as they see
-        await ask(path, agent, decide(EDITED), config=thread())
+    agent, model = build(
+        [call(called), "Done."], tools=office_with(tool), allow=may_not_lock, inner=[Swapping(tool)]
+    )
+    result = await ask(path, agent, "send an email")
     assert not ran
+    assert answers(result, called)[0].startswith(f"There is no tool named `{called}`.")
+    assert len(model.calls) == 2
 
 
 async def test_a_tool_that_looks_for_others_to_call_finds_none_that_is_refused(path):
@@ -601,6 +632,51 @@ async def test_users_of_different_roles_at_once_on_one_instance_see_their_own(me
     assert [("lock_door" in pins) for pins in found] == [role == "boss" for role in roles]
 
 
+OWN = {"clerk": "desk", "boss": "vault"}
+
+
+WORDS = ["".join("bdfgklmnpr"[int(digit)] for digit in f"{7919 * number:07}") for number in range(500)]
+
+
+@pytest.fixture(scope="module")
+def thousand() -> list[BaseTool]:
+    """Of each ledger there are two, which no search could tell apart."""
+    return [make_tool(f"{place}_{word}", f"Read ledger {word}.") for word in WORDS for place in OWN.values()]
+
+
+async def test_over_a_thousand_tools_two_roles_at_once_find_call_and_keep_their_own_over_a_restart(
+    path, thousand, tmp_path
+):
+    def answer(sent: Any) -> Any:
+        first, last = sent.messages[0], sent.messages[-1]
+        if last.type == "human":
+            return discover(f"read ledger {last.id}") if last is first else call(f"{last.id}_{first.id}")
+        if last.name == DISCOVER:
+            return calls(*((f"{place}_{first.id}", {}) for place in OWN.values()))
+        return "Done."
+
+    users = list(zip(WORDS[::61], ["clerk", "boss"] * 4, strict=False))
+    rules = {role: [f"{place}_*"] for role, place in OWN.items()}
+    results: list[dict[str, Any]] = []
+    for again in False, True:
+        async with open_saver("sqlite", path, tmp_path) as saver:
+            agent, model = build(answer, tools=thousand, allow=rules, saver=saver)
+            lines = [said("Hello.", OWN[role] if again else word) for word, role in users]
+            talks = zip(lines, users, strict=True)
+            results = await asyncio.gather(
+                *(ask(path, agent, line, role, thread(word)) for line, (word, role) in talks)
+            )
+            pins = [await pins_of(path, agent, thread(word)) for word, _ in users]
+        assert pins == [[f"{OWN[role]}_{word}"] for word, role in users]
+        assert all(len({name[:4] for name in sent.tools} - {DISCOVER[:4]}) <= 1 for sent in model.calls)
+    for (word, role), result in zip(users, results, strict=True):
+        own, other = OWN[role], ({*OWN.values()} - {OWN[role]}).pop()
+        assert answers(result, f"{own}_{word}") == [f"{own}_{word} did it"] * 2
+        (refused,) = answers(result, f"{other}_{word}")
+        assert refused.startswith(f"There is no tool named `{other}_{word}`.")
+        assert other not in answers(result)[0]
+
+
 # -- subagents -------------------------------------------------------------------------------------------
 
 
@@ -745,8 +821,8 @@ STEPS: list[list[list[tuple[str, dict[str, Any]]]]] = [
 """What the model calls at each line: hits, misses, domains, names that are refused and names of nothing."""
 
 
-def script() -> Iterator[AIMessage]:
-    for turn, batches in enumerate(STEPS):
+def script(turns: Any, first: int = 0) -> Iterator[AIMessage]:
+    for turn, batches in enumerate(turns, first):
         for step, batch in enumerate(batches):
             yield numbered(10 * turn + step, *batch)
         yield AIMessage("Done.", id=f"done-{turn}")
@@ -757,6 +833,7 @@ VOLATILE = re.compile(
     r"|\d{8}T\d{12}Z"  # the order of spans
     r"|\d{4}-\d\d-\d\dT[\d:.]+(?:\+00:00|Z)?"
     r"|0x[0-9a-f]+"
+    r"|toolu_[0-9a-f]{16}"  # of a staged search, which goes by the id of a message
 )
 
 
@@ -787,7 +864,7 @@ async def transcript(client: Any, exposure: str, path: str, allow: Any, register
     lent = [make_tool("lent_secret", "Send an email, or delete a cluster.")] if registered else []
     # Among the others, so that order and position would tell.
     tools = [*secrets[:2], *office()[:5], *secrets[2:4], *office()[5:], *secrets[4:]]
-    log, wire, logged, rest = StrictLog(), Wire(), Collecting(), script()
+    log, wire, logged, rest = StrictLog(), Wire(), Collecting(), script(STEPS)
     agent = agent_on(
         client,
         lambda sent: next(rest),
@@ -863,3 +940,71 @@ async def test_what_is_refused_leaves_no_trace_in_any_byte(client, exposure, pat
     assert any("Found" in line for line in there["user"])
     assert any("There is no tool named `delete_database_cluster`." in line for line in there["user"])
     assert not any(text in repr(there) for text in REFUSED.values() if text not in OFFICE.values())
+
+
+# What a role may use in the middle of a thread is taken away twice: by the rule, and by registering it no more.
+
+BEFORE: list[list[list[tuple[str, dict[str, Any]]]]] = [
+    [
+        [(DISCOVER, {"names": ["everything", "artefact"]})],
+        [("everything", {}), (DISCOVER, {"query": "delete a database cluster"})],
+        [("delete_database_cluster", {})],
+    ],
+    [[("artefact", {})], [(DISCOVER, {"domain": "secrets"})]],
+]
+"""What the model calls while all is allowed: it sees, finds, pins and uses what is refused later."""
+
+
+async def transcript_since(client: Any, exposure: str, path: str, taken_away_by: str) -> dict[str, Any]:
+    """Play a conversation in which tools go, and return what left the agent since."""
+    is_boss, log, saver = True, StrictLog(), InMemorySaver()
+
+    def allow(tool: Any, runtime: AccessRuntime) -> bool:
+        return is_boss or not_hidden(tool, runtime)
+
+    async def awaited(tool: Any, runtime: AccessRuntime) -> bool:
+        return allow(tool, runtime)
+
+    def agent_of(tools: list[Any], batches: Any, number: int) -> Any:
+        rest = script(batches, number)
+        return agent_on(
+            client,
+            lambda sent: next(rest),
+            log,
+            exposure,
+            tools=tools,
+            saver=saver,
+            allow=allow if path == "sync" else awaited,
+            always_include=["water_plants", "everything"],
+            max_pins=3,
+            discovery=Discovery(overview=True),
+        )
+
+    # One of them nobody may use, because no provider takes its name.
+    secrets = [tool for tool in refused_tools() if name_of(tool) != "lock_door now!"]
+    agent = agent_of([*secrets[:2], *office(), *secrets[2:]], BEFORE, 10)
+    for number in range(len(BEFORE)):
+        await say(path, agent, said(LINES[number], f"before-{number}"))
+    before = len(log.payloads)
+    assert "delete_database_cluster did it" in lasting(log.payloads[-1])
+
+    is_boss = False
+    tools = [*secrets[:2], *office(), *secrets[2:]] if taken_away_by == "rule" else office()
+    agent = agent_of(tools, STEPS, 20)
+    events = []
+    for number, line in enumerate(LINES):
+        events += await say(path, agent, said(line, f"line-{number}"))
+    return {
+        "model": [lasting(payload) for payload in log.payloads[before:]],
+        "events": sorted(map(lasting, events)),
+        "state": lasting(dict((await agent.aget_state(thread())).values)),
+    }
+
+
+@pytest.mark.parametrize(("client", "exposure", "path"), PLAYED, ids=named)
+async def test_what_is_refused_from_now_on_is_as_if_it_were_gone_from_now_on(client, exposure, path):
+    refused = await transcript_since(client, exposure, path, "rule")
+    gone = await transcript_since(client, exposure, path, "nobody")
+    assert len(refused["model"]) == sum(map(len, STEPS)) + len(STEPS)
+    for kind, seen in refused.items():
+        assert seen == gone[kind], kind

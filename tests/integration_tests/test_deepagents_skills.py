@@ -112,6 +112,7 @@ async def test_what_the_run_may_not_use_a_skill_does_not_bring(path, files, memo
     result = await run(path, agent, user("send an email"), thread())
     assert of_the_office(model.calls[1]) == ["send_email", "order_pizza"]
     assert answers(result, "lock_door")[0].startswith("There is no tool named `lock_door`.")
+    assert await pins_of(path, agent, thread()) == ["order_pizza"]
 
 
 @needs_pinned_skills

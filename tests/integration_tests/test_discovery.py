@@ -107,6 +107,25 @@ async def test_what_an_outer_filter_removed_is_not_found_after_a_restart_in_the_
     assert sent(model) == [["send_email"]] * 2
 
 
+async def test_what_an_outer_filter_removed_is_not_named_by_the_proxy_after_such_a_restart(path, tmp_path):
+    tools = [*make_tools(SECRETS), *office()]
+    outer = [RoleFilter("admin_"), HumanInTheLoopMiddleware({"call_tool": True})]
+    settings = {"tools": tools, "outer": outer, "exposure": "proxy"}
+    said = []
+    for name in *SECRETS, "no_such_tool":
+        wrong = call("call_tool", name=name, arguments={"text": {}})
+        async with open_saver("sqlite", path, tmp_path) as saver:
+            agent, _ = build([wrong], saver=saver, **settings)
+            assert (await run(path, agent, user("send an email"), thread(name)))["__interrupt__"]
+        async with open_saver("sqlite", path, tmp_path) as saver:
+            agent, _ = build(["Done."], saver=saver, **settings)
+            said += answers(await run(path, agent, approval(), thread(name)), "call_tool")
+    assert said == ["The tool catalogue has changed. Find the tool once more with discover_tools."] * len(
+        said
+    )
+    assert len(said) == len(SECRETS) + 1
+
+
 def approval() -> Command[Any]:
     return Command(resume={"decisions": [{"type": "approve"}]})
 

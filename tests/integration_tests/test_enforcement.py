@@ -24,6 +24,7 @@ from .agents import (
     OFFICE,
     Offering,
     Rewriting,
+    RoleFilter,
     answers,
     build,
     discover,
@@ -147,7 +148,22 @@ async def test_what_domains_leaves_out_is_hidden_too(path):
     )
     result = await run(path, agent, user("send an email"))
     assert model.calls[0].tools == ["send_email"]
-    assert "not in your list" in answers(result, "lock_door")[0]
+    assert answers(result, "lock_door") == [f"{NOT_SHOWN} Your tools: send_email."]
+
+
+async def test_what_outer_middleware_took_away_is_hidden_too(path):
+    """Though all that is left is sent, and nothing was left to search for."""
+    agent, model = build(
+        [call("lock_door"), call("send_email"), "Done."],
+        enforce=True,
+        top_k=99,
+        outer=[RoleFilter("lock_")],
+    )
+    result = await run(path, agent, user("send an email"))
+    assert model.calls[0].tools == [name for name in OFFICE if name != "lock_door"]
+    assert answers(result, "lock_door")[0].startswith(NOT_SHOWN)
+    assert DISCOVER not in answers(result, "lock_door")[0]
+    assert answers(result, "send_email") == ["send_email did it"]
 
 
 # -- one message, many calls -----------------------------------------------------------------------------
@@ -367,7 +383,7 @@ async def test_the_answer_to_a_name_that_is_none_lists_no_hidden_tool(top_k, enf
     assert text.startswith("There is no tool named `")
     assert "\n" not in text
     assert len(text) < 300
-    hidden = set(OFFICE) - ({"send_email"} if top_k == 1 else set())
+    hidden = set(OFFICE) - {"send_email"} if top_k == 1 else set()
     assert not [tool for tool in hidden if f" {tool}" in text or f"{tool}," in text]
 
 

@@ -224,6 +224,47 @@ async def test_a_rule_that_is_awaited_is_asked_about_all_tools_at_once():
     assert rule.most == len(OFFICE)
 
 
+class Shared:
+    """A service that works once for many, and has that work cancelled by one of them; or it never answers."""
+
+    def __init__(self, answers: bool) -> None:
+        self._answers = answers
+
+    async def __call__(self, tool: Any, runtime: Any) -> Any:
+        return await self._work() if tool.name == "lock_door" else True
+
+    async def _work(self) -> Any:
+        work = asyncio.get_running_loop().create_future()
+        if self._answers:
+            work.cancel()
+        return await work
+
+    def rank(self, query: Any, documents: Any, *, limit: int | None = None) -> Any:
+        raise NotImplementedError
+
+    async def arank(self, query: Any, documents: Any, *, limit: int | None = None) -> Any:
+        return await self._work()
+
+
+@pytest.mark.parametrize("setting", ["allow", "ranker"])
+async def test_work_that_others_cancel_ends_no_run(setting):
+    agent, model = build(["Done."], **{setting: Shared(answers=True)})
+    (selection,) = await play("async", agent, user("send an email"))
+    assert "failed with CancelledError" in selection["degraded"]
+    assert sent(model) == [["send_email"]]
+
+
+@pytest.mark.parametrize("setting", ["allow", "ranker"])
+async def test_a_run_can_be_cancelled_whatever_it_waits_for(setting):
+    agent, model = build(["Done."], **{setting: Shared(answers=False)})
+    running = asyncio.create_task(agent.ainvoke(user("send an email")))
+    await asyncio.sleep(0.05)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert not model.calls
+
+
 def failing(*_: Any) -> Any:
     raise ConnectionError("the service is down")
 

@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.types import Overwrite
+from langgraph.types import Command, Overwrite
 
 from langchain_tool_selection.testing import call, calls
 
@@ -344,3 +345,17 @@ async def test_an_agent_inside_another_graph_keeps_its_pins_between_turns(own_me
     assert sent(model)[3] == ["track_parcel", "play_music"]
     assert sent(model)[-1] == ["lock_door", "play_music", "order_pizza"]
     assert len([m for m in result["messages"] if isinstance(m, ToolMessage)]) == 3
+
+
+@pytest.mark.parametrize("own_memory", [True, None])
+async def test_an_agent_inside_another_graph_keeps_what_it_found_over_an_approval(own_memory, path):
+    script = [discover("music"), call("play_music"), "Done.", "Done."]
+    outer = [HumanInTheLoopMiddleware({"play_music": True})]
+    agent, model = build(script, saver=own_memory, keep_used=0, enforce=True, outer=outer)
+    graph = graph_around(agent)
+    assert (await run(path, graph, user("send an email"), thread()))["__interrupt__"]
+    approved = Command(resume={"decisions": [{"type": "approve"}]})
+    result = await run(path, graph, approved, thread())
+    assert answers(result, "play_music") == ["play_music did it"]
+    await run(path, graph, user("track a parcel"), thread())
+    assert sent(model)[1:] == [["send_email", "play_music"]] * 2 + [["track_parcel", "play_music"]]
