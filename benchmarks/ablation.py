@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from benchmarks.datasets import Case, Dataset
 from benchmarks.rankers import measure
 from langchain_tool_selection import (
@@ -164,6 +166,16 @@ def servers(setup: Setup) -> AbstractContextManager[None]:
     return patched(_lexical, "_SERVER_WEIGHT", 0.0)
 
 
+def ceiling(setup: Setup) -> AbstractContextManager[None]:
+    """Count a word of a text more the more often it is there, without end."""
+    return patched(_lexical, "_CEILING", np.where(_lexical._CEILING > 1, np.inf, 1).astype(np.float32))
+
+
+def server_limit(setup: Setup) -> AbstractContextManager[None]:
+    """Let a server have as much of the list as it matches."""
+    return patched(_lexical, "_SERVER_TOOLS", 10**9)
+
+
 def families(setup: Setup) -> AbstractContextManager[None]:
     """Know no near-synonyms."""
     return patched(_lexical, "FAMILIES", {})
@@ -199,6 +211,8 @@ INGREDIENTS: dict[str, Patch] = {
     "surface forms": surface_forms,
     "sentences": sentences,
     "shared servers": servers,
+    "ceiling of repeated words": ceiling,
+    "limit of a server": server_limit,
     "families": families,
     "quotation marks": quotation_marks,
     "joined words": joined_words,

@@ -6,6 +6,10 @@ weight and its own length, repeated words saturate over all fields together (BM2
 and Taylor, CIKM 2004), and the share of the *name* that a request covers counts extra, because
 `create_issue` and `create_issue_comment` share all their words but one.
 
+Who writes a tool decides what it matches, so nothing here pays for saying more: a word has a ceiling however
+often a description repeats it, texts of any length count by density, and a server's tools count less and less
+beyond the first few. What is left to whoever knows a request is to say each of its words once.
+
 The index is a snapshot: postings of raw counts, never changed once made. A changed catalogue makes a
 new snapshot that shares all postings of the unchanged words, so that one changed tool costs that tool,
 and threads search whichever snapshot they hold without a lock. Document frequencies and lengths enter
@@ -50,7 +54,7 @@ class FieldWeights:
     domain: float = 1.0
     description: float = 1.0
     parameter_names: float = 1.0
-    parameter_descriptions: float = 0.5
+    parameter_descriptions: float = 0.65
     examples: float = 1.0
     tags: float = 2.0
 
@@ -60,8 +64,24 @@ _FIELDS = tuple(field.name for field in fields(FieldWeights))
 _K1 = 1.2
 """Saturation: how soon a repeated word stops counting. The textbook value; tuning it gained nothing."""
 
-_B = np.array([0.0, 0.0, 0.6, 0.6, 0.6, 0.6, 0.0], np.float32)
-"""Length normalisation by field. None for name, domain and tags: their length says nothing about fit."""
+_B = 0.6
+"""Length normalisation: how far a word counts by its share of a field, and not by its being there."""
+
+_LEAST_AVERAGE = np.array([15, 30, 1, 1, 1, 1, 30])
+_MOST_AVERAGE = np.array([15, 30, 200, 100, 600, 200, 30])
+"""What the average length of a field is taken for at least and at most.
+
+Names, domains and tags are short: up to seven words of a name or fifteen of the others, length says nothing.
+The other averages stay below the most in real catalogues. Without it, whoever adds many tools that say all
+words of a dictionary makes that the normal length.
+"""
+
+_CEILING = np.array([1.0, 1.0, 1.4, 1.4, 1.4, 1.4, 1.0], np.float32)
+"""What a word counts at most in a field, however often it is there; 1 is once in a text of average length.
+
+Long descriptions say the words of their subject again and again, which makes up for their length. Beyond
+that, repetition brings nothing. 1.3 to 1.5 do alike; 1 costs recall, as does counting each word once.
+"""
 
 _NAME_COVERAGE = 0.5
 """A tool whose whole name is in the request gains this share of its score."""
@@ -105,6 +125,19 @@ well, which no word of the request says. The best tool of each server gains as m
 first place does not change. 0.05 to 0.3 do alike.
 """
 
+_SERVER_TOOLS = 5
+"""So many tools of one server count in full."""
+
+_SERVER_LOSS = 0.07
+"""Share of its score that the next tool of the server loses; the one behind it loses twice that, and so on.
+
+Else a server of many tools that match everything would fill the list and hide the one that is asked for.
+Where no other server matches, or only poorly, the order stays.
+"""
+
+_SERVER_LEAST = 0.3
+"""What is left of a score at least: from the fifteenth tool of a server on."""
+
 _SNAPSHOTS = 8
 """Catalogues kept ready: as many roles or agents can share one ranker without rebuilding."""
 
@@ -146,7 +179,7 @@ class LexicalRanker:
 
     def __init__(self, *, weights: FieldWeights | None = None) -> None:
         weights = weights or FieldWeights()
-        self._weights = np.array([getattr(weights, field) for field in _FIELDS], np.float32)
+        self._weights: _Floats = np.array([getattr(weights, field) for field in _FIELDS], np.float32)
         self._snapshots: tuple[_Snapshot, ...] = ()  # the newest first; replaced, never changed
         self._lock = threading.Lock()
 
@@ -154,21 +187,16 @@ class LexicalRanker:
         """Return the documents that share a word with the query, best first."""
         snapshot = self._snapshot(documents)
         total = self._total(snapshot, query)
-        found = np.flatnonzero(total > 0)
-        if limit is not None and 0 < limit < len(found):
-            # Keep everything that ties with the last one wanted: order among ties is decided below.
-            threshold = np.partition(total[found], len(found) - limit)[len(found) - limit]
-            found = found[total[found] >= threshold]
-        order = np.lexsort((snapshot.position[found], -total[found]))
-        return [Hit(snapshot.document(slot).name, float(total[slot])) for slot in found[order][:limit]]
+        best = _best(snapshot, total, limit)
+        return [Hit(snapshot.document(slot).name, float(total[slot])) for slot in best[:limit]]
 
     def explain(
         self, query: Query, documents: Sequence[ToolDocument], names: Sequence[str]
     ) -> dict[str, tuple[float, list[Match]]]:
         """Return the score of each named tool, as `rank` has it, and what each word of the query brings it.
 
-        The matches add up to the score, but for what the share of its name that the query covers and what
-        its best sentence and its server bring.
+        The matches add up to the score, but for what the share of its name that the query covers and its
+        best sentence bring, and what its server brings or takes.
 
         Raises:
             KeyError: there is no tool of that name.
@@ -176,6 +204,7 @@ class LexicalRanker:
         snapshot = self._snapshot(documents)
         slots = snapshot.slots
         total = self._total(snapshot, query)
+        _best(snapshot, total, None)
         found: dict[str, tuple[float, list[Match]]] = {
             name: (float(total[slots[name]]), []) for name in names
         }
@@ -219,9 +248,9 @@ class LexicalRanker:
         if row == len(slots) or slots[row] != slot:
             return np.zeros(len(_FIELDS), np.float32)
         # The whole saturates, not each field: what it comes to is shared out as it was before.
-        tf: _Floats = counts[row] * snapshot.length_factors[slot] * self._weights
+        tf: _Floats = snapshot.by_length(slots[row], counts[row]) * self._weights
         whole = float(tf.sum())
-        gain = float(self._gain(snapshot, term, share)[1][row]) if whole else 0.0
+        gain = share * float(snapshot.gain(term)[1][row]) if whole else 0.0
         return tf * np.float32(gain / (whole or 1.0))
 
     def _score_by_sentence(self, snapshot: _Snapshot, text: str) -> _Floats:
@@ -244,21 +273,16 @@ class LexicalRanker:
                 continue
             gains = np.zeros(snapshot.size, np.float32)
             for term, share in readings:
-                slots, gain = self._gain(snapshot, term, share)
+                slots, gain = snapshot.gain(term)
                 # The best reading counts, not their sum: a tool that both gets and lists is no better.
-                gains[slots] = np.maximum(gains[slots], gain)
+                gains[slots] = np.maximum(gains[slots], np.float32(share) * gain)
                 found[term] = max(found.get(term, 0.0), snapshot.idf(term) * share)
             if snapshot.frequency(word.surface):
-                slots, gain = self._gain(snapshot, word.surface, _SURFACE_WEIGHT * word.weight)
-                gains[slots] += gain
+                slots, gain = snapshot.gain(word.surface)
+                gains[slots] += np.float32(_SURFACE_WEIGHT * word.weight) * gain
             scores += gains
         self._add_name_coverage(snapshot, scores, found)
         return scores
-
-    def _gain(self, snapshot: _Snapshot, term: str, share: float) -> tuple[_Slots, _Floats]:
-        slots, counts = snapshot.posting(term)
-        tf = (counts * snapshot.length_factors.take(slots, 0)).dot(self._weights)
-        return slots, np.float32(snapshot.idf(term) * share * (_K1 + 1)) * tf / (tf + np.float32(_K1))
 
     def _readings(self, snapshot: _Snapshot, word: Word) -> Iterator[tuple[str, float]]:
         """Yield the indexed words that a word of a request may stand for, each with its weight."""
@@ -301,10 +325,46 @@ class LexicalRanker:
             documents = tuple(documents)
             kept = self._snapshots
             snapshot = next((s for s in kept if s.documents == documents), None) or _Snapshot(
-                documents, base=kept[0] if kept else None
+                documents, self._weights, base=kept[0] if kept else None
             )
             self._snapshots = (snapshot, *(s for s in kept if s is not snapshot))[:_SNAPSHOTS]
             return snapshot
+
+
+def _best(snapshot: _Snapshot, total: _Floats, limit: int | None) -> npt.NDArray[np.intp]:
+    """Return the slots of the best tools in their order, a few more than `limit` where scores are equal.
+
+    Servers that crowd there lose first, in `total`, until none does. What a server has further down can lose
+    without a change of the best, so that most requests pay for no server at all.
+    """
+    found = np.flatnonzero(total > 0)
+    thinned = {0}  # tools of no known server are of none
+    while True:
+        best = found
+        if limit is not None and 0 < limit < len(found):
+            # Keep everything that ties with the last one wanted: order among ties is decided below.
+            threshold = np.partition(total[found], len(found) - limit)[len(found) - limit]
+            best = found[total[found] >= threshold]
+        crowds = set(_crowds(snapshot, best)) - thinned
+        if not crowds:
+            return best[_order(snapshot, total, best)]
+        for server in crowds:
+            members = np.flatnonzero(snapshot.servers == server)
+            later = members[_order(snapshot, total, members)][_SERVER_TOOLS:]
+            left = 1 - _SERVER_LOSS * np.arange(1, len(later) + 1, dtype=np.float32)
+            total[later] *= np.maximum(left, np.float32(_SERVER_LEAST))
+        thinned |= crowds
+
+
+def _crowds(snapshot: _Snapshot, slots: npt.NDArray[np.intp]) -> list[int]:
+    """Return the servers of more tools among `slots` than count in full; none if all tools share one."""
+    if not snapshot.shared_servers:
+        return []
+    return np.flatnonzero(np.bincount(snapshot.servers[slots]) > _SERVER_TOOLS).tolist()
+
+
+def _order(snapshot: _Snapshot, total: _Floats, slots: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    return np.lexsort((snapshot.position[slots], -total[slots]))
 
 
 class _Snapshot:
@@ -314,9 +374,12 @@ class _Snapshot:
     postings that the change touched.
     """
 
-    def __init__(self, documents: tuple[ToolDocument, ...], base: _Snapshot | None = None) -> None:
-        """Index `documents`, starting from what `base` has of them."""
+    def __init__(
+        self, documents: tuple[ToolDocument, ...], weights: _Floats, base: _Snapshot | None = None
+    ) -> None:
+        """Index `documents` for fields of these `weights`, starting from what `base` has of them."""
         self.documents = documents
+        self._weights = weights
         self.order: _Slots  # those of the documents, in their order
         self.touched: dict[str, _Posting]
         self.changes: int  # documents added or removed since `bulk` was made
@@ -334,8 +397,9 @@ class _Snapshot:
         self.size = len(self.lengths)
         self.position = np.zeros(self.size, np.int32)
         self.position[self.order] = np.arange(len(documents))
-        average = np.maximum(self.lengths.sum(0) / max(1, len(documents)), 1)
-        self.length_factors = (1 / (1 - _B + _B * self.lengths / average)).astype(np.float32)
+        average = np.clip(self.lengths.sum(0) / max(1, len(documents)), _LEAST_AVERAGE, _MOST_AVERAGE)
+        self._length_factors = (1 / (1 - _B + _B * self.lengths / average)).astype(np.float32)
+        self._gains: dict[str, tuple[_Slots, _Floats]] = {}
         self._idf: dict[str, float] = {}
         self._names: dict[int, tuple[tuple[str, ...], float]] = {}
         self._nearest: dict[str, str | None] = {}
@@ -374,6 +438,20 @@ class _Snapshot:
         """Return how many documents have a word."""
         touched = self.touched.get(term)
         return self.bulk.frequency(term) if touched is None else len(touched[0])
+
+    def by_length(self, slots: _Slots | np.int32, counts: npt.NDArray[np.uint8]) -> _Floats:
+        """Return what counts of words in documents come to for the lengths of their fields."""
+        tf: _Floats = counts * self._length_factors.take(slots, 0)
+        return np.minimum(tf, _CEILING, out=tf)
+
+    def gain(self, term: str) -> tuple[_Slots, _Floats]:
+        """Return the slots of the documents that have a word, and what each gains if a request says it."""
+        if (known := self._gains.get(term)) is None:
+            slots, counts = self.posting(term)
+            tf = self.by_length(slots, counts).dot(self._weights)
+            tf *= np.float32(self.idf(term) * (_K1 + 1)) / (tf + np.float32(_K1))
+            known = self._gains[term] = slots, tf
+        return known
 
     def idf(self, term: str) -> float:
         """Return the weight of an indexed word: positive, higher the fewer documents have it."""
@@ -589,7 +667,11 @@ def _nearest(word: str, snapshot: _Snapshot) -> str | None:
     for other in snapshot.touched.keys() - shared.keys():
         shared[other] = len(triples & _triples(other))
     # Too few common triples cannot make a close enough spelling; most candidates end here.
-    candidates = [other for other, common in shared.items() if common * 3 >= len(word)]
+    candidates = [
+        other
+        for other, common in shared.items()
+        if common * 3 >= len(word) and other[0] != "=" and snapshot.frequency(other)
+    ]
     candidates.sort(key=lambda other: (-shared[other], other))
     best, best_ratio = None, _TYPO_RATIO
     matcher = SequenceMatcher(autojunk=False)
@@ -597,8 +679,7 @@ def _nearest(word: str, snapshot: _Snapshot) -> str | None:
     for other in candidates[:_TYPO_CANDIDATES]:
         matcher.set_seq1(other)
         ratio = matcher.ratio() if matcher.real_quick_ratio() >= best_ratio else 0.0
-        better = ratio > best_ratio or (ratio == best_ratio and best is None)
-        if better and other[0] != "=" and snapshot.frequency(other):
+        if ratio > best_ratio or (ratio == best_ratio and best is None):
             best, best_ratio = other, ratio
     return best
 

@@ -20,8 +20,8 @@ DISTRACTORS = [
 ]
 
 
-def rank(tools, text, **options):
-    return LexicalRanker(**options).rank(Query.of(text), tuple(tools))
+def rank(tools, text, *, limit=None, **options):
+    return LexicalRanker(**options).rank(Query.of(text), tuple(tools), limit=limit)
 
 
 def names(hits):
@@ -223,6 +223,10 @@ def servers(draw):
     return [replace(tool, domain=draw(st.sampled_from(known))) for tool in DISTRACTORS]
 
 
+def domain_of(tools, name):
+    return next(tool.domain for tool in tools if tool.name == name)
+
+
 def without_servers(tools, text):
     """Rank the same tools of no known server: no request here says the name of one."""
     return rank([replace(tool, domain="") for tool in tools], text)
@@ -239,7 +243,11 @@ def test_the_server_of_a_tool_changes_neither_the_first_place_nor_its_score_nor_
     assert hits[0].name == alone[0].name
     assert hits[0].score == pytest.approx(alone[0].score, rel=1e-5)
     assert set(names(hits)) == set(names(alone))
-    assert all(score >= dict(alone)[name] * (1 - 1e-5) for name, score in hits)
+    # Its best five gain, if anything; what a server has beyond them gives way to others.
+    for domain in {tool.domain for tool in tools}:
+        scores = [(name, score) for name, score in hits if domain_of(tools, name) == domain]
+        in_full = scores[:5] if domain and len({tool.domain for tool in tools}) > 1 else scores
+        assert all(score >= dict(alone)[name] * (1 - 1e-5) for name, score in in_full)
 
 
 @pytest.mark.parametrize("domain", ["", "crm"], ids=["no server", "one server"])
@@ -276,6 +284,146 @@ def test_tools_of_no_known_server_are_no_neighbours():
     beside = [ToolDocument(f"tool{number}q", domain="disk") for number in range(4)]
     hits = dict(rank([best, other, elsewhere, *beside], "add a slide to the file"))
     assert hits["tool_one"] == pytest.approx(hits["tool_two"])
+
+
+# -- a server with many tools
+
+
+def issues(count, domain, said=""):
+    """Return tools of one server that all match a request for issues, the more so the earlier they come."""
+    return [
+        ToolDocument(f"issue_{domain}{number}q", f"Handles issues. {said} {'Part of it. ' * number}", domain=domain)
+        for number in range(count)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", [15, None])
+def test_a_server_leaves_room_for_other_servers_that_match_less(limit):
+    crowd = issues(50, "flood", "File, open, close, assign, label, merge and search any issue.")
+    others = [
+        ToolDocument(f"tool{number}q", "Open and label an issue.", domain=f"other{number}q")
+        for number in range(4)
+    ]
+    hits = rank([*crowd, *others, *DISTRACTORS], "open, close and label the issue", limit=limit)
+    assert {tool.name for tool in others} <= set(names(hits)[:15])
+    assert names(hits)[:5] == [tool.name for tool in crowd[:5]]
+
+
+def test_ten_tools_of_one_server_come_first_where_no_other_server_matches():
+    wanted = issues(10, "github")
+    others = [replace(tool, domain="crm") for tool in DISTRACTORS]
+    assert names(rank([*others, *wanted], "all that there is for issues")) == [tool.name for tool in wanted]
+
+
+def test_tools_of_no_known_server_are_no_crowd():
+    crowd, other = issues(20, ""), ToolDocument("tool", "An issue.", domain="other")
+    beside = [replace(tool, domain="crm") for tool in DISTRACTORS]
+    assert names(rank([other, *crowd, *beside], "issues"))[:20] == [tool.name for tool in crowd]
+
+
+@settings(max_examples=100, deadline=None)
+@given(tools=servers(), text=st.sampled_from(REQUESTS), limit=st.integers(1, 30))
+def test_a_crowd_keeps_its_own_order_and_a_limit_only_cuts_the_list(tools, text, limit):
+    hits, alone = rank(tools, text), without_servers(tools, text)
+    assert rank(tools, text, limit=limit) == hits[:limit]
+    for domain in {tool.domain for tool in tools}:
+        inside = {tool.name for tool in tools if tool.domain == domain}
+        assert [n for n in names(hits) if n in inside] == [n for n in names(alone) if n in inside]
+
+
+# -- words that are there to be found
+
+OFFERED = {
+    "send_email": "Sends a message to one or more recipients, with attachments.",
+    "create_invoice": "Bills a customer for the positions of an order.",
+    "track_parcel": "Tells where a shipment is and when it arrives.",
+    "resize_image": "Scales a picture to a width and a height in pixels.",
+    "convert_currency": "Exchanges an amount at the rate of the day.",
+    "schedule_meeting": "Puts an appointment into the calendars of everybody invited.",
+    "translate_text": "Renders a passage in another language and keeps its tone.",
+    "search_documents": "Finds pages and files by keyword, author or date.",
+    "book_flight": "Reserves seats on a plane between two airports.",
+    "play_music": "Starts a song, an album or a playlist on a speaker.",
+    "weather_forecast": "Says how warm, wet and windy a city is going to be.",
+    "deploy_service": "Rolls a release out to a cluster and watches its health.",
+    "rotate_certificate": "Replaces the key of a host before it expires.",
+    "merge_branch": "Combines two lines of work in a repository.",
+    "lock_door": "Secures the entrance of a house and reports its battery.",
+    "water_plants": "Opens the valve in the garden for some minutes.",
+}
+
+
+@st.composite
+def stuffed(draw):
+    """Draw a request in words of one tool, and a catalogue in which another has repeated them."""
+    target, other = draw(st.lists(st.sampled_from(sorted(OFFERED)), min_size=2, max_size=2, unique=True))
+    said = [word.strip(",.").casefold() for word in OFFERED[target].split()]
+    words = draw(st.lists(st.sampled_from(target.split("_")), min_size=1, unique=True))
+    words += draw(st.lists(st.sampled_from(said), max_size=len(said), unique=True))
+    asked = draw(st.permutations(words))
+    appended = (draw(st.lists(st.sampled_from(asked), max_size=200)) * draw(st.integers(1, 20)))[:200]
+    tools = OFFERED | {other: f"{OFFERED[other]} {' '.join(appended)}"}
+    return " ".join(asked), target, other, [ToolDocument(*tool) for tool in tools.items()]
+
+
+@settings(max_examples=500, deadline=None)
+@given(stuffed())
+def test_words_of_a_request_never_lift_a_tool_above_the_one_whose_name_and_description_say_them(case):
+    """At least half of its name is asked for, and each other word of the request is in its description, once.
+
+    So far goes what words can tell. Of words that no other tool says, nobody knows that they are not meant.
+    """
+    text, target, other, tools = case
+    found = names(rank(tools, text))
+    assert target in found
+    assert other not in found[: found.index(target)]
+
+
+@pytest.mark.parametrize("times", [2, 5, 50, 1_000])
+@pytest.mark.parametrize("field", ["description", "parameters", "examples"])
+def test_a_word_that_is_said_again_and_again_counts_a_quarter_more_at_most(field, times):
+    def text(count):
+        said = f"{'zebra ' * count or 'plain '}and something about the workspace of the customer"
+        return {"description": said, "parameters": (("x", said),)}.get(field, (said,))
+
+    once, often = (ToolDocument(f"t{count}", **{field: text(count)}) for count in (1, times))
+    other = [ToolDocument(f"other{number}q", **{field: text(0)}) for number in range(20)]
+    hits = dict(rank([*other, once, often], "zebra"))
+    assert hits[often.name] <= 1.25 * hits[once.name]
+
+
+def test_repeated_words_of_a_name_count_once():
+    once, often = ToolDocument("zebra_lion"), ToolDocument("zebra_zebra_zebra_lion")
+    hits = dict(rank([*DISTRACTORS, once, often], "zebra"))
+    assert hits["zebra_lion"] == pytest.approx(hits["zebra_zebra_zebra_lion"])
+
+
+@pytest.mark.parametrize("count", [1, 40])
+@pytest.mark.parametrize("field", ["description", "parameters", "examples", "tags"])
+def test_tools_that_say_every_word_there_is_come_behind_those_that_are_asked_for(field, count):
+    dictionary = " ".join([*OFFERED, *OFFERED.values(), *(f"word{number}q" for number in range(2_000))])
+    words = dictionary.replace("_", " ").split()
+    said = {"description": dictionary, "parameters": tuple((word, word) for word in words)}
+    flood = [
+        ToolDocument(f"all_{number}q", **{field: said.get(field, tuple(words))}) for number in range(count)
+    ]
+    tools = [ToolDocument(*tool) for tool in OFFERED.items()]
+    for name in OFFERED:
+        assert names(rank([*flood, *tools], f"please {name.replace('_', ' ')} for me"))[0] == name
+
+
+def test_a_name_of_many_words_comes_behind_the_name_that_is_asked_for():
+    long = ToolDocument("search_create_delete_update_get_list_send_email_calendar", "Send an email.")
+    short = ToolDocument("send_email", "Delivers it.")
+    assert names(rank([*DISTRACTORS, long, short], "send an email"))[0] == "send_email"
+
+
+def test_hints_of_a_few_words_count_in_full_and_thousands_count_next_to_nothing():
+    one, few, many = (
+        ToolDocument(f"t{count}", tags=("zebra", *["lion"] * (count - 1))) for count in (1, 4, 3_000)
+    )
+    scores = dict(rank([*DISTRACTORS, many, few, one], "zebra"))
+    assert scores["t4"] == scores["t1"] > 10 * scores["t3000"]
 
 
 def test_what_is_allowed_changes_no_score_of_a_neighbour_or_of_a_sentence():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 import re
 import time
 import unicodedata
@@ -535,7 +536,6 @@ def stuffed(draw: Any) -> tuple[str, str, str, list[ToolDocument]]:
     return " ".join(words), target, bad, list(documents.values())
 
 
-@pytest.mark.xfail(strict=True, reason="a word counts more the more often a description has it")
 @settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(stuffed())
 def test_words_of_a_request_that_a_description_repeats_lift_no_tool_above_one_that_truly_matches(case):
@@ -545,7 +545,6 @@ def test_words_of_a_request_that_a_description_repeats_lift_no_tool_above_one_th
     assert bad not in found[: found.index(target)]
 
 
-@pytest.mark.xfail(strict=True, reason="words of documents that are gone crowd out candidates")
 def test_what_another_catalogue_had_corrects_no_spelling_here():
     """One middleware serves many roles: what one of them may not use must not change what another finds."""
     kept = [ToolDocument(f"tool_{n}", f"Does job {n} of the workshop.") for n in range(400)]
@@ -555,6 +554,65 @@ def test_what_another_catalogue_had_corrects_no_spelling_here():
     shared = LexicalRanker()
     shared.rank(asked, (*kept, ToolDocument("secret", near)))
     assert shared.rank(asked, tuple(kept)) == LexicalRanker().rank(asked, tuple(kept))
+
+
+ASKED = {
+    "send_email": "Could you send an email to Maria about the offsite tomorrow?",
+    "create_invoice": "Please create an invoice for ACME over 300 euros.",
+    "book_flight": "I need to book a flight to Lisbon next Friday.",
+    "search_documents": "Search our documents for the new travel policy.",
+    "resize_image": "Resize the image of the team to 800 by 600 for the website.",
+    "play_music": "Play some music by Nina Simone in the kitchen.",
+    "convert_currency": "Convert 200 dollars into the currency of Japan.",
+    "schedule_meeting": "Can you schedule a meeting with Paul on Monday morning?",
+    "order_pizza": "We are hungry, order a pizza with mushrooms for six people.",
+    "track_parcel": "Track the parcel that I sent to my sister last week.",
+    "water_plants": "Water the plants on the balcony while I am in Spain.",
+    "lock_door": "I think I forgot to lock the door when I left.",
+    "read_news": "Read me the news about the election.",
+    "translate_text": "Translate this text to French: good morning.",
+    "charge_car": "Charge the car until 80 percent tonight.",
+    "vacuum_carpet": "Vacuum the carpet in the living room before the guests arrive.",
+    "rent_bicycle": "Rent a bicycle at the station for two hours.",
+    "print_photo": "Print the photo of grandma in colour.",
+    "cancel_subscription": "Cancel my subscription of the gym.",
+    "file_complaint": "File a complaint with the airline about the delay.",
+}
+"""Honest tools, each with a request that somebody else's tools want to be shown for."""
+
+
+def flood(count: int) -> list[BaseTool]:
+    """Return tools of one server that say all words of all requests and of all other tools."""
+    words = " ".join([*ASKED.values(), *OFFICE.values()]).split()
+    tools = []
+    for number in range(count):
+        chance = random.Random(number)
+        text = " ".join(chance.sample(words * chance.choice([1, 2, 4]), k=len(words)))
+        tools.append(make_tool(f"helper_{number}", f"Helps. {text}", metadata={"domain": "helpers"}))
+    return tools
+
+
+async def test_a_server_whose_many_tools_match_every_request_hides_no_tool_of_another(path):
+    honest = [
+        make_tool(name, OFFICE.get(name, f"{name.replace('_', ' ').capitalize()} for the user."),
+                  metadata={"domain": "home" if number % 2 else "office"})
+        for number, name in enumerate(ASKED)
+    ]  # fmt: skip
+    tools = [*flood(25), *honest, *flood(50)[25:]]
+    for exposure in ("per_turn", "grow"):
+        agent, model = build(["Done."] * len(ASKED), tools=tools, top_k=15, exposure=exposure)
+        for text in ASKED.values():
+            await run(path, agent, user(text))
+        assert [name for name, shown in zip(ASKED, model.calls, strict=True) if name not in shown.tools] == []
+
+
+async def test_the_tools_of_one_server_do_not_fill_a_list_that_others_match_too(path):
+    tools = [*flood(50), make_tool("notes", "Sends notes to Maria.", metadata={"domain": "home"}), *office()]
+    agent, model = build(["Done."], tools=tools, top_k=15)
+    await run(path, agent, user("send an email to Maria about the offsite and the invoice"))
+    (shown,) = model.calls
+    assert {"notes", "send_email", "create_invoice"} <= set(shown.tools)
+    assert len(shown.tools) == 16
 
 
 # -- a model that searches and searches ------------------------------------------------------------------
