@@ -25,6 +25,7 @@ ReasonKind = Literal[
     "previous",
     "fill",
     "turn",
+    "all",
 ]
 OnNoMatch = Literal["previous", "fill"]
 
@@ -41,7 +42,8 @@ class Reason:
             loads it on demand), "forced" (tool_choice names it), "discovery" (the search tool),
             "pinned" (found earlier), "used" (called in a recent turn), "rank" (among the best for the
             request), "previous" (nothing matched: kept from before), "fill" (nothing matched: first
-            by registration), "turn" (shown before, and kept for the turn or for the thread).
+            by registration), "turn" (shown before, and kept for the turn or for the thread), "all"
+            (nothing is hidden).
         rank: 1 for the best; only for kind "rank", and only on the call that ranked.
         score: The ranker's score; likewise.
     """
@@ -117,7 +119,7 @@ class Selection:
             without a match falls back on.
         hidden: How many tools were withheld.
         near_misses: The best-scoring tools that were not shown, best first, at most five.
-        exposure: How they are shown; see `ToolSelectionMiddleware`.
+        exposure: How they are shown; see `ToolSelectionMiddleware`. "all" where nothing is hidden.
         changed: Whether the tools array differs from that of the call before, so that nothing of the
             prompt is cached; `None` if there was no call before.
         why: What changed it; empty if nothing did.

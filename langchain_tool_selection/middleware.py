@@ -360,7 +360,9 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         if exposure is None or self._activation.is_small(candidates, sync, exposure.name, traits.full_name):
             # Where that is enforced, what `domains=` or other middleware left out is known by what is shown.
             catalog = sync() if self._enforce else None
-            return Plan(request, tools, record, exposure or PerTurn(), catalog=catalog)
+            return Plan(
+                request, tools, record, exposure or PerTurn(), catalog=catalog, degraded=tuple(degraded)
+            )
         self._warn_about_missing(tools)
         kept = {**forced, **kept}
         catalog = sync()
@@ -459,7 +461,9 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         before = plan.request.tools
         same = len(tools) == len(before) and all(map(operator.is_, tools, before))
         request = plan.request if same else plan.request.override(tools=tools)
-        self._audit.tools("shown", plan.request.runtime, shown, exposure="all")
+        reasons = dict.fromkeys(shown, Reason("all"))
+        selection = Selection(tuple(shown), reasons, exposure="all", degraded="; ".join(plan.degraded))
+        self._report(plan, selection)
         known = plan.record or ThreadRecord()
         # The record of an earlier call may say that something is hidden, and that is over.
         record = replace(known, catalog="")
@@ -645,6 +649,8 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         runtime = plan.request.runtime
         shown = {name: plan.tools[name] for name in selection.names}
         self._audit.tools("shown", runtime, shown, exposure=selection.exposure)
+        if selection.exposure == "all" and not selection.degraded:
+            return  # nothing was selected, and nothing went wrong
         tell(runtime, "tool_selection", selection.to_dict())
 
 

@@ -276,6 +276,17 @@ async def test_a_setting_that_fails_is_in_the_selection(setting, path):
     assert setting in selection["degraded"]
 
 
+@pytest.mark.parametrize("setting", ["allow", "domains"])
+async def test_a_setting_that_fails_where_nothing_is_hidden_is_told_as_well(setting, path):
+    rules = {setting: failing_for_some if setting == "allow" else failing}
+    agent, model = build(["Done."], top_k=100, **rules)
+    (selection,) = await play(path, agent, user("send an email"))
+    assert setting in selection["degraded"]
+    assert (selection["exposure"], selection["hidden"]) == ("all", 0)
+    assert list(selection["shown"]) == [*sent(model)[0]]
+    assert await play(path, build(["Done."], top_k=100)[0], user("send an email")) == []
+
+
 async def test_a_search_that_falls_back_says_so(path, memory):
     def scorer(tool: Any, tokens: Any) -> float:
         return float(failing() if "music" in tokens else "send" in tool.name)
