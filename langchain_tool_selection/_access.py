@@ -295,18 +295,18 @@ def _permitted(tools: Sequence[Any], verdicts: Sequence[Verdict]) -> Permitted:
 class _Narrowed(list[Any]):
     """The tools that may be used. Our own tools, which ask the rule themselves, get at all of them."""
 
-    registered: Sequence[Any]
+    _registered: Sequence[Any]
 
     @classmethod
     def of(cls, tools: Iterable[Any], registered: Sequence[Any]) -> _Narrowed:
         narrowed = cls(tools)
-        narrowed.registered = registered
+        narrowed._registered = registered
         return narrowed
 
 
 def registered_in(tools: Sequence[Any]) -> Sequence[Any]:
     """Return all registered tools, given those that a call may know of."""
-    return tools.registered if isinstance(tools, _Narrowed) else tools
+    return tools._registered if isinstance(tools, _Narrowed) else tools
 
 
 class _Guarded(ToolCallRequest):

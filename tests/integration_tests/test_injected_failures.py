@@ -7,18 +7,20 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from langchain_core.embeddings import Embeddings
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.memory import InMemoryStore
 
-from langchain_tool_selection import Query
+from langchain_tool_selection import Hit, Query, ToolDocument
 from langchain_tool_selection.testing import call
 
 from .agents import OFFICE, BagOfWords, answers, build, discover, pins, pins_of, run, sent, thread, user
+from .postgres import Postgres, psycopg
 
 TURNS = {
     "send an email message": "send_email",
@@ -103,6 +105,54 @@ async def test_a_search_finds_by_words_while_embeddings_fail_at_random(path, mem
     for number in range(20):
         await run(path, agent, user("send an email message"), thread(str(number)))
         assert (await pins_of(path, agent, thread(str(number))))[:1] == ["play_music"]
+
+
+class VectorStore:
+    """A ranker as people write it: vectors of tools in a PostgreSQL with the vector extension."""
+
+    def __init__(self, url: str, embeddings: Embeddings) -> None:
+        self._url, self._embeddings = url, embeddings
+        self._known: set[str] = set()
+        with psycopg.connect(url) as connection:
+            connection.execute("CREATE EXTENSION vector")
+            connection.execute("CREATE TABLE tools (key text PRIMARY KEY, vector vector(256))")
+
+    def rank(self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None) -> list[Hit]:
+        by_key = {document.fingerprint: document for document in documents}
+        with psycopg.connect(self._url) as connection:
+            if new := by_key.keys() - self._known:
+                texts = [f"{by_key[key].name} {by_key[key].description}".replace("_", " ") for key in new]
+                rows = zip(new, map(str, self._embeddings.embed_documents(texts)), strict=True)
+                connection.cursor().executemany("INSERT INTO tools VALUES (%s, %s)", list(rows))
+                self._known |= new
+            found = connection.execute(
+                "SELECT key, 1 - (vector <=> %(asked)s::vector) FROM tools WHERE key = ANY(%(keys)s) "
+                "ORDER BY vector <=> %(asked)s::vector LIMIT %(limit)s",
+                {"asked": str(self._embeddings.embed_query(query.text)), "keys": [*by_key], "limit": limit},
+            )
+            return [Hit(by_key[key].name, similarity) for key, similarity in found if similarity > 0.1]
+
+
+async def test_a_vector_store_that_goes_down_and_comes_back_ends_no_run(
+    path, memory, postgres: Postgres, caplog
+):
+    store = VectorStore(postgres.new_database(), BagOfWords())
+    agent, _ = build(["Done."], ranker=store, saver=memory, keep_used=0)
+    degraded = []
+    try:
+        for number, (text, name) in enumerate([*TURNS.items()] * 2):
+            if number == 2:
+                postgres.kill()
+            if number == 6:
+                postgres.start()
+            (selection,) = await play(path, agent, user(text), thread(str(number)))
+            assert name in selection["shown"]
+            degraded.append(selection["degraded"])
+    finally:
+        postgres.start()
+    failed = "VectorStore failed with OperationalError; ranked by words"
+    assert degraded == ["", "", *[failed] * 4, "", ""]
+    assert len(warnings_in(caplog)) == 1
 
 
 class Slow(BagOfWords):
