@@ -142,7 +142,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             `"domain:..."`, with `*` as a wildcard. What it refuses does not exist for the run: it is not
             shown, found, named, or run. A rule that fails refuses. `None` allows all.
         enforce: Whether a call of a tool that the model was not shown is refused. By default it runs.
-        fingerprints: What `ToolDocument.fingerprint` of known tools is, by name. A tool whose definition
+        fingerprints: What `fingerprint_of(tool)` gave for each known tool, by name. A tool whose definition
             has changed is not offered, unless `on_change` approves.
         on_change: Called with such a tool and its new fingerprint; whether it may be used.
         audit: Whether to log what was shown, found, called and refused, one JSON object a record, to the
