@@ -12,6 +12,7 @@ import logging
 import operator
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Literal, get_args
 
 from langchain.agents.middleware.types import (
@@ -67,6 +68,7 @@ from langchain_tool_selection._ranking import Query
 from langchain_tool_selection._request import (
     is_deferred,
     is_harness_tool,
+    name_of,
     names_in_choice,
     tools_by_name,
 )
@@ -353,8 +355,9 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         self._warn_about_keep(tools)
 
         def sync() -> Catalog:
+            unsearched = self._own | out_of_play
             return self._search.sync(
-                tool for name, tool in tools.items() if self._is_searchable(tool) and name not in out_of_play
+                tool for name, tool in tools.items() if name not in unsearched and isinstance(tool, BaseTool)
             )
 
         if exposure is None or self._activation.is_small(candidates, sync, exposure.name, traits.full_name):
@@ -456,7 +459,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
 
     def _pass_through(self, plan: Plan) -> Step:
         """Send what would be sent without this middleware: its search tool has nothing to find."""
-        shown = {name: tool for name, tool in plan.tools.items() if not self._is_own(tool)}
+        shown = {name: tool for name, tool in plan.tools.items() if name not in self._own}
         tools = [self._definitions.bound(tool) for tool in shown.values()]
         before = plan.request.tools
         same = len(tools) == len(before) and all(map(operator.is_, tools, before))
@@ -558,11 +561,12 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         def on_duplicate(name: str, _tool: Any) -> None:
             self._warn_once(f"duplicate {name}", "two tools are named %r; only the first is sent", name)
 
-        # A server that names a tool as one of ours takes nothing away from the agent but that tool.
-        ours = {tool.name: tool for tool in permitted if self._is_own(tool)}
         tools = tools_by_name(permitted, on_duplicate)
         for name in self._own & tools.keys():
-            if name not in ours:
+            # A server that names a tool as one of ours takes nothing away from the agent but that tool.
+            same_name = (tool for tool in permitted if name_of(tool) == name)
+            ours = next(filter(self._is_own, chain([tools[name]], same_name)), None)
+            if ours is None:
                 setting = "name" if name == self._search_name else "call_name"
                 msg = (
                     f"this agent has another tool named {name!r}, the name of a tool of "
@@ -570,22 +574,19 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
                     f"ToolSelectionMiddleware(discovery=Discovery({setting}=...))"
                 )
                 raise ValueError(msg)
-            tools[name] = ours[name]
+            tools[name] = ours
         return tools
 
     def _is_own(self, tool: Any) -> bool:
         # Compared by function, because other middleware may have sent a marked copy of our tool.
         return id(getattr(tool, "func", self)) in self._own_functions
 
-    def _is_searchable(self, tool: Any) -> bool:
-        return isinstance(tool, BaseTool) and not self._is_own(tool)
-
     def _never_hidden(self, tools: Mapping[str, Any]) -> dict[str, Reason]:
         kept: dict[str, Reason] = {}
         for name, tool in tools.items():
             if not isinstance(tool, BaseTool):
                 kept[name] = Reason("provider")
-            elif self._is_own(tool):
+            elif name in self._own:
                 kept[name] = Reason("discovery")
             elif name in self._always_include or is_harness_tool(tool):
                 kept[name] = Reason("core")
