@@ -63,13 +63,17 @@ def fingerprint_of(tool: Any) -> str:
     """Return 32 hex digits over a tool's whole definition, the same in every process.
 
     Over all that a model or a rule could be misled by: name, description, the schema with every nested
-    description, value and default, and the domain, tags and examples that the tool itself says it has.
-    What `hints=` adds does not count.
+    description, value and default, the domain, tags and examples that the tool itself says it has, and its
+    metadata, such as the hint of a server that a tool only reads. What `hints=` adds does not count.
 
     Raises:
         TypeError: `tool` has no name, or a schema that is no JSON.
     """
-    definition = json.dumps([document_of(tool).fingerprint, _definition(tool)], sort_keys=True)
+    # What came from a server is JSON. Anything else in the metadata came with the user's code.
+    metadata = json.dumps(
+        getattr(tool, "metadata", None), sort_keys=True, default=lambda one: type(one).__name__
+    )
+    definition = json.dumps([document_of(tool).fingerprint, _definition(tool), metadata], sort_keys=True)
     return hashlib.blake2b(definition.encode(), digest_size=16).hexdigest()
 
 

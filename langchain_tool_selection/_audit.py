@@ -77,5 +77,13 @@ class Audit:
             "thread": getattr(execution, "thread_id", None),
             "run": getattr(execution, "run_id", None),
         }
-        # In ASCII, so that nothing in a name or an id can end the line, or hide what stands there.
-        audit_logger.info("%s", json.dumps({"event": event, **where, **facts}, default=str))
+        audit_logger.info("%s", _as_json({"event": event, **where, **facts}))
+
+
+def _as_json(record: Mapping[str, Any]) -> str:
+    # In ASCII, so that nothing in a name or an id can end the line, or hide what stands there.
+    try:
+        return json.dumps(record, default=str, allow_nan=False)
+    except Exception:
+        # JSON has no NaN, which Python reads from a model's arguments. That the tool was called counts more.
+        return json.dumps({**record, "arguments": "no JSON"}, default=str)

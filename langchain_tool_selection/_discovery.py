@@ -22,7 +22,7 @@ from pydantic import BeforeValidator, Field
 from langchain_tool_selection._audit import tell
 from langchain_tool_selection._definitions import definition_of
 from langchain_tool_selection._documents import ToolDocument
-from langchain_tool_selection._index import Catalog
+from langchain_tool_selection._index import Catalog, plain_domain
 from langchain_tool_selection._proxy import compact_parameters
 from langchain_tool_selection._query import is_from_user, tool_calls
 from langchain_tool_selection._ranking import Hit, Query
@@ -107,7 +107,7 @@ class Discovery:
 def overview_of(domains: Mapping[str, int]) -> str:
     """Return domains with their numbers of tools on one line, the largest first; empty without any."""
     largest = sorted(domains.items(), key=lambda item: -item[1])[:_OVERVIEW]
-    listed = ", ".join(f"{one_line(domain, 40)} ({count})" for domain, count in largest)
+    listed = ", ".join(f"{domain} ({count})" for domain, count in largest)
     more = f" and {len(domains) - _OVERVIEW} more" if len(domains) > _OVERVIEW else ""
     return f"There are tools for: {listed}{more}." if domains else ""
 
@@ -187,7 +187,7 @@ class _Call:
         self._runtime = runtime
         self._text = query.strip()
         self._names = [name.strip() for name in names if name.strip()]
-        self._domain = domain.strip()
+        self._domain = plain_domain(domain)
         self.record = ThreadRecord.from_state(runtime.state)
         shown = self.record.shown if self.record else ()
         # Behind a proxy a pin is a name without a schema, which the model may have forgotten.
@@ -254,7 +254,8 @@ class _Call:
         return [catalog.document(name) for name in (*hidden, *visible)]
 
     def _in_domain(self, catalog: Catalog, name: str) -> bool:
-        return not self._domain or catalog.document(name).domain.casefold() == self._domain.casefold()
+        domain = plain_domain(catalog.document(name).domain)
+        return not self._domain or domain.casefold() == self._domain.casefold()
 
     def _sentences(self, catalog: Catalog, matches: Sequence[ToolDocument], found: Sequence[str]) -> str:
         if not matches:
@@ -321,13 +322,13 @@ class _Call:
         if not asked and not self._domain:
             return "Say what the tool should do: a verb and an object, such as 'send an email'."
         if not asked:
-            return f"There are no tools in '{one_line(self._domain, 80)}'." + self._groups(catalog)
+            return f"There are no tools in '{self._domain}'." + self._groups(catalog)
         if self._times_asked() > 1:
             return (
                 f"Still no tool matches '{asked}', and searching again for it will not change that. "
                 "Use other words, or answer without a tool."
             )
-        where = f" in '{one_line(self._domain, 80)}'" if self._domain else ""
+        where = f" in '{self._domain}'" if self._domain else ""
         return (
             f"No tool matches '{asked}'{where}. Try other words for it: what it does, and to what."
             f"{self._groups(catalog)} If nothing fits, answer without a tool."
@@ -352,7 +353,19 @@ class _Call:
 
     def _is_in_bounds(self) -> bool:
         """Whether the model may search on: it has not done so too often since the user last wrote."""
-        return sum(1 for _ in self._searches()) <= self._settings.max_discoveries
+        return sum(1 for _ in self._searches()) - self._later() <= self._settings.max_discoveries
+
+    def _later(self) -> int:
+        """How many searches the same message has behind this one."""
+        for message in reversed(self._messages):
+            searches = [
+                one["id"]
+                for one in getattr(message, "tool_calls", None) or ()
+                if one["name"] == self._settings.name
+            ]
+            if searches.count(self._runtime.tool_call_id) == 1:
+                return len(searches) - 1 - searches.index(self._runtime.tool_call_id)
+        return 0
 
     def _searches(self) -> Iterator[Mapping[str, Any]]:
         """Yield the arguments of the searches since the user last wrote, this one included."""
@@ -373,7 +386,7 @@ def _found(documents: Sequence[ToolDocument]) -> str:
 
 def _line(document: ToolDocument) -> str:
     """Return a tool's name, where it comes from if that is known, and what it says of itself."""
-    source = f" ({one_line(document.domain, 40)})" if document.domain else ""
+    source = f" ({plain_domain(document.domain)})" if document.domain else ""
     return f"`{one_line(document.name, _LINE)}`{source}: {one_line(_summary(document.description), _LINE)}"
 
 

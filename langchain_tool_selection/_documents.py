@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from inspect import getclosurevars, isfunction
 from typing import Any, get_origin
 
 from langchain_tool_selection.portable import as_tool
@@ -120,7 +121,7 @@ def document_of(tool: Any) -> ToolDocument:
         parameters=tuple(_parameters(_schema(tool))),
         examples=_strings(hints.get("examples")),
         tags=_strings(getattr(tool, "tags", None)) + _strings(hints.get("tags")),
-        domain=_domain(hints),
+        domain=_domain(tool, hints),
     )
 
 
@@ -193,13 +194,30 @@ def _hints(tool: Any) -> dict[str, Any]:
     return hints
 
 
-def _domain(hints: Mapping[str, Any]) -> str:
-    if isinstance(hints.get("domain"), str):
-        return str(hints["domain"])
+def _domain(tool: Any, hints: Mapping[str, Any]) -> str:
+    extras = getattr(tool, "extras", None)
     server = hints.get("mcp")
     for key in ("server", "name"):
         server = server.get(key) if isinstance(server, Mapping) else None
-    return server if isinstance(server, str) else ""
+    # What a user says comes before what the metadata says, where a server can write what it likes.
+    said = (
+        extras.get("domain") if isinstance(extras, Mapping) else None,
+        _connection(tool),
+        hints.get("domain"),
+        server,
+    )
+    return next((domain for domain in said if isinstance(domain, str) and domain), "")
+
+
+def _connection(tool: Any) -> Any:
+    """Return the name of the server in `MultiServerMCPClient`, for a tool of langchain-mcp-adapters.
+
+    No field of the tool has it. The function that calls the server does.
+    """
+    function = getattr(tool, "coroutine", None)
+    if not isfunction(function) or function.__module__ != "langchain_mcp_adapters.tools":
+        return None
+    return getclosurevars(function).nonlocals.get("server_name")
 
 
 def _strings(value: Any) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from langchain_tool_selection._documents import (
 )
 from langchain_tool_selection._duplicates import near_duplicates
 from langchain_tool_selection._ranking import Hit, Query, Ranker, arank, as_ranker
+from langchain_tool_selection._text import one_line
 
 _CATALOG_DOCUMENTS = 200_000
 """Catalogues are kept up to so many documents in all: users and agents with tools of their own that take
@@ -88,8 +89,11 @@ class Catalog:
 
     @cached_property
     def domains(self) -> dict[str, int]:
-        """The domains there are, in registration order, with their numbers of tools."""
-        return dict(Counter(document.domain for document in self.documents if document.domain))
+        """The domains there are, by plain name and in registration order, with their numbers of tools."""
+        plain: Counter[str] = Counter()
+        for domain, count in Counter(document.domain for document in self.documents).items():
+            plain[plain_domain(domain)] += count
+        return {domain: count for domain, count in plain.items() if domain}
 
     def document(self, name: str) -> ToolDocument:
         """Return the document of a tool.
@@ -238,6 +242,11 @@ def check_hints(hints: Any) -> None:
             if isinstance(getattr(hint, part), str):
                 msg = f"ToolHints.{part} takes a list of strings, got a string for {name!r}"
                 raise TypeError(msg)
+
+
+def plain_domain(domain: str) -> str:
+    """Return a domain's name as models and state get it: a server may call itself anything, of any length."""
+    return one_line(domain, 40)
 
 
 def _characters(document: ToolDocument) -> int:

@@ -177,6 +177,8 @@ class LexicalRanker:
         ['create_issue']
     """
 
+    blocks = False  # see `_ranking.blocks`: it waits for nothing
+
     def __init__(self, *, weights: FieldWeights | None = None) -> None:
         weights = weights or FieldWeights()
         self._weights: _Floats = np.array([getattr(weights, field) for field in _FIELDS], np.float32)

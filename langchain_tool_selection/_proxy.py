@@ -30,6 +30,10 @@ from langchain_tool_selection._text import one_line, visible
 _SCHEMA = 6_000
 """Characters of a schema that are quoted; real ones seldom take half of that."""
 
+_UNCHECKED = frozenset({"pattern", "$ref", "$dynamicRef", "$recursiveRef"})
+"""Keywords with which a server's schema could stop the process that checks arguments against it, by a regular
+expression that never ends, or have it fetch an address, as jsonschema does for a reference."""
+
 _ERROR = 300
 """Characters of an error that are quoted: it may quote the argument in turn."""
 
@@ -199,13 +203,29 @@ def _mistake(tool: BaseTool, arguments: Any) -> str:
             return f"argument {'.'.join(map(str, first['loc'])) or 'arguments'!r}: {first['msg']}"
         return ""
     try:
-        wrong = best_match(Draft202012Validator(_parameters(tool)).iter_errors(arguments))
+        schema = _parameters(tool)
+        errors = Draft202012Validator(schema).iter_errors(arguments) if _is_checkable(schema) else ()
+        wrong = best_match(errors)
     except Exception:
         return ""  # The schema is broken, which is not the model's mistake; the tool will say what it wants.
     if wrong is None:
         return ""
     where = ".".join(map(str, wrong.absolute_path))
     return f"argument {where!r}: {wrong.message}" if where else str(wrong.message)
+
+
+def _is_checkable(schema: Any) -> bool:
+    """Whether checking against a schema neither takes for ever nor leaves this process.
+
+    What it cannot be checked for here is left to the tool. Only what has a text for its value is a keyword: a
+    property may be called `pattern`, too.
+    """
+    if isinstance(schema, Mapping):
+        return "patternProperties" not in schema and all(
+            not (key in _UNCHECKED and isinstance(value, str)) and _is_checkable(value)
+            for key, value in schema.items()
+        )
+    return all(map(_is_checkable, schema)) if isinstance(schema, list) else True
 
 
 def _complaint(

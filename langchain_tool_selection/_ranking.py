@@ -65,7 +65,8 @@ class Ranker(Protocol):
     """Ranks documents against a query. The one method to write for a ranker of your own.
 
     A ranker that waits for something (a service, a model) also has `arank`, with the same signature
-    and result, which is awaited on the async path. Without it `rank` is called there too.
+    and result, which is awaited on the async path. Without it `rank` is called there too; a middleware that
+    has a `ranker_timeout` calls it in a thread.
 
     Example:
         >>> class ByLength:
@@ -107,6 +108,14 @@ async def arank(
     if hasattr(ranker, "arank"):
         return await cast("AsyncRanker", ranker).arank(query, documents, limit=limit)
     return ranker.rank(query, documents, limit=limit)
+
+
+def blocks(ranker: Ranker) -> bool:
+    """Whether a ranker has nothing to await, so that while it waits, other runs of the event loop wait too.
+
+    One that never waits, or that asks others, says so by an attribute of this name.
+    """
+    return bool(getattr(ranker, "blocks", not hasattr(ranker, "arank")))
 
 
 def as_ranker(ranker: Any) -> Ranker:

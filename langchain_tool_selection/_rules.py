@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from langchain_tool_selection._documents import ToolDocument
-from langchain_tool_selection._ranking import Hit, Query, arank, as_ranker
+from langchain_tool_selection._ranking import Hit, Query, arank, as_ranker, blocks
 from langchain_tool_selection._settings import check_function
 
 Pattern: TypeAlias = str | re.Pattern[str] | Callable[[str], Any]
@@ -58,6 +58,11 @@ class RuleRanker:
         pairs = rules.items() if isinstance(rules, Mapping) else rules
         self._rules = [(_predicate(pattern), _names(pattern, names)) for pattern, names in pairs]
         self._then = None if then is None else as_ranker(then)
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the other ranker does; see `_ranking.blocks`."""
+        return self._then is not None and blocks(self._then)
 
     def rank(self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None) -> list[Hit]:
         """Return the tools of all matching rules, then the other ranker's hits with their own scores."""

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from langchain_tool_selection._documents import ToolDocument, ToolHints
 from langchain_tool_selection._index import Catalog, ToolIndex
 from langchain_tool_selection._lexical import LexicalRanker
-from langchain_tool_selection._ranking import Hit, Query
+from langchain_tool_selection._ranking import Hit, Query, blocks
 from langchain_tool_selection._state import ThreadRecord
 
 logger = logging.getLogger("langchain_tool_selection")
 
 _WARNINGS = 100
-"""Warnings of one object; names of tools are a stranger's text, and there is no end of them."""
+"""Warnings of one kind; names of tools are a stranger's text, and there is no end of them."""
 
 _HANGING = 64
 """Searches that may be under way at once; a service that hangs must not fill the machine with threads."""
@@ -40,18 +40,26 @@ class Found(NamedTuple):
 class WarnOnce:
     """Logs a warning the first time that its key comes up, and never again in its lifetime.
 
-    There is an end to them, because what a stranger can choose, such as a tool's name, must not fill a log.
+    There is an end to those of one kind, because what a stranger can choose, such as a tool's name, must not
+    fill a log, nor silence what else there is to say.
     """
 
     def __init__(self) -> None:
-        self._said: set[str] = set()
+        self._said: dict[str, set[str]] = {}
 
     def __call__(self, key: str, message: str, *values: Any) -> None:
-        """Log `message % values`, unless there was a warning with this `key` before."""
-        if key not in self._said and len(self._said) < _WARNINGS:
-            self._said.add(key)
+        """Log `message % values`, unless there was a warning with this `key` before.
+
+        Args:
+            key: What it is about.
+            message: What is said, which makes its kind.
+            values: What is put into the message.
+        """
+        said = self._said.setdefault(message, set())
+        if key not in said and len(said) < _WARNINGS:
+            said.add(key)
             logger.warning(message, *values)
-            if len(self._said) == _WARNINGS:
+            if len(said) == _WARNINGS:
                 logger.warning("these were %d warnings; no more of this kind are logged", _WARNINGS)
 
 
@@ -118,20 +126,30 @@ class SafeSearch:
         if catalog is None:
             return Found([])
         try:
-            return Found(await asyncio.wait_for(catalog.asearch(query, limit=limit), self._timeout))
+            return Found(await asyncio.wait_for(self._asearched(catalog, query, limit), self._timeout))
         except (Exception, asyncio.CancelledError) as error:
             if ends_the_run(error):
                 raise
             return self._search_by_words(catalog, query, limit, error)
 
+    async def _asearched(self, catalog: Catalog, query: Query, limit: int | None) -> list[Hit]:
+        if self._timeout is None or not blocks(catalog.ranker):
+            return await catalog.asearch(query, limit=limit)
+        return await asyncio.wrap_future(self._in_thread(lambda: catalog.search(query, limit=limit)))
+
     def _in_time(self, search: Callable[[], list[Hit]]) -> list[Hit]:
-        """Search in a thread that nobody waits for longer than the timeout, nor at the end of the program."""
-        if self._timeout is None:
-            return search()
+        return search() if self._timeout is None else self._in_thread(search).result(self._timeout)
+
+    def _in_thread(self, search: Callable[[], list[Hit]]) -> Future[list[Hit]]:
+        """Search in a thread that nobody has to wait for, not even at the end of the program.
+
+        None of the event loop's own: a few searches that hang there would leave no thread for its tools.
+        """
         if not self._threads.acquire(blocking=False):
             msg = f"{_HANGING} earlier searches have not come back yet"
             raise TimeoutError(msg)
         answer: Future[list[Hit]] = Future()
+        answer.set_running_or_notify_cancel()  # who stops waiting for it does not stop it
         context = copy_context()
 
         def run() -> None:
@@ -142,8 +160,12 @@ class SafeSearch:
             finally:
                 self._threads.release()
 
-        threading.Thread(target=run, daemon=True, name="tool-selection").start()
-        return answer.result(self._timeout)
+        try:
+            threading.Thread(target=run, daemon=True, name="tool-selection").start()
+        except RuntimeError:  # the machine has no more
+            self._threads.release()
+            raise
+        return answer
 
     def _search_by_words(
         self, catalog: Catalog, query: Query, limit: int | None, error: BaseException

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from langchain_core.embeddings import Embeddings
 
 from langchain_tool_selection._documents import ToolDocument
-from langchain_tool_selection._ranking import Hit, Query, Ranker, arank
+from langchain_tool_selection._ranking import Hit, Query, Ranker, arank, blocks
 
 _Matrix: TypeAlias = npt.NDArray[np.float32]
 
@@ -42,6 +42,11 @@ class EmbeddingRanker:
         self._max_vectors = max_vectors
         self._vectors: OrderedDict[str, _Matrix] = OrderedDict()
         self._lock = threading.Lock()
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the embeddings have no async methods of their own: LangChain's share the loop's threads."""
+        return type(self._embeddings).aembed_query is Embeddings.aembed_query
 
     def rank(self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None) -> list[Hit]:
         """Return documents at or above the cosine threshold.
@@ -143,6 +148,11 @@ class HybridRanker:
             raise ValueError(msg)
         self._first, self._second, self._weight = first, second, weight
         self._min_second = float("-inf") if min_second is None else min_second
+
+    @property
+    def blocks(self) -> bool:
+        """Whether either ranker does; see `_ranking.blocks`."""
+        return blocks(self._first) or blocks(self._second)
 
     def rank(self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None) -> list[Hit]:
         """Return the hits of either ranker, by their fused score."""

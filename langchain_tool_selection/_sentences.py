@@ -21,6 +21,9 @@ _ABBREVIATIONS = frozenset(
 )
 _LAST_WORD = re.compile(r"(?:\w|(?<=\w)\.(?=\w))+$")
 _NUMBERED = re.compile(r"(?:^|\n)\s*\d+$")
+_LONGEST = 2_000
+"""Characters in which a sentence has to end. Who describes a tool may write a megabyte of full stops in
+brackets, and each of them is looked at with all that stands before it."""
 _BRACKETS = str.maketrans("\uff08\uff09[]", "()()")
 
 
@@ -37,7 +40,7 @@ def first_sentence(text: str) -> str:
     URLs, versions, "e.g. Berlin" and "1. First" stay in one piece. A blank line ends it in any case.
     """
     text = text.strip()
-    for end in _END.finditer(text):
+    for end in _END.finditer(text, 0, _LONGEST):
         before = text[: end.start()]
         if end["paragraph"]:
             return before.rstrip()

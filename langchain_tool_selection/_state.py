@@ -80,7 +80,8 @@ def current_pins(
     oldest = sorted(pins, key=lambda name: age[name])
     evicted = [name for name in oldest if name in present][:-max_pins]
     forgotten = [name for name in oldest if name not in present][:-max_pins]
-    return [name for name in pins if name not in {*evicted, *forgotten}], tuple(evicted)
+    gone = {*evicted, *forgotten}
+    return [name for name in pins if name not in gone], tuple(evicted)
 
 
 def found_in(message: Any) -> list[str]:

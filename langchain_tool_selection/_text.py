@@ -28,11 +28,16 @@ MAX_WORDS = 256
 _ACCENTS = re.compile(
     r"[\u0300-\u0305\u0307-\u036f\u0591-\u05c7\u064b-\u065f\u0670]|(?<![\u0418\u0438])\u0306"
 )
-# Invisible on screen, meaningful to a tokenizer or a model: zero-width, bidi and tag characters, soft
-# hyphen, variation selectors. A description must not differ from what a reviewer can see of it.
+# Invisible on screen, meaningful to a tokenizer or a model: what Unicode calls default ignorable (zero-width,
+# bidi and tag characters, soft hyphen, fillers, variation selectors), annotations, halves of a character. A
+# description must not differ from what a reviewer can see of it.
 _INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]+"
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]+"
 )
+# What a terminal obeys and does not show, and with it hides the text behind. Not the ends of lines.
+_CONTROL = re.compile("[\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]+")
 # Chinese, Japanese, Thai, Lao, Khmer and Burmese put no space between words. Korean does, but glues
 # its particles to them; pairs of syllables see through that.
 _UNSPACED = (
@@ -101,6 +106,7 @@ def normalize(text: str) -> str:
 
 def visible(text: str) -> str:
     """Return `text` without characters that nobody can see, and otherwise as it is."""
+    text = _CONTROL.sub("", text)
     return text if text.isascii() else _INVISIBLE.sub("", text)
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import logging
 import operator
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Literal, get_args
@@ -284,8 +285,9 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         call = ToolCall(request, narrowed.runtime.tools, self._search_name)
         if (refusal := self._refusal(call, permitted)) is not None:
             return refusal
-        self._audit_call(request)
-        result = self._ran(call, handler(narrowed))
+        with self._audited(request):
+            answer = handler(narrowed)
+        result = self._ran(call, answer)
         if self._collector is not None:
             self._collector.note(call.found_for(result), call.name)
         return result
@@ -302,16 +304,24 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         call = ToolCall(request, narrowed.runtime.tools, self._search_name)
         if (refusal := self._refusal(call, permitted)) is not None:
             return refusal
-        self._audit_call(request)
-        result = self._ran(call, await handler(narrowed))
+        with self._audited(request):
+            answer = await handler(narrowed)
+        result = self._ran(call, answer)
         if self._collector is not None:
             await self._collector.anote(call.found_for(result), call.name)
         return result
 
-    def _audit_call(self, request: ToolCallRequest) -> None:
+    @contextmanager
+    def _audited(self, request: ToolCallRequest) -> Iterator[None]:
         # Before it runs: a tool that fails half way has done half of its work.
         if request.tool is not None:
             self._audit.call("called", request)
+        try:
+            yield
+        except BaseException:
+            if request.tool is None:  # as below: what is no tool at all raises nothing
+                self._audit.call("called", request)
+            raise
 
     def _refusal(self, call: ToolCall, permitted: bool) -> ToolMessage | None:
         if not permitted:

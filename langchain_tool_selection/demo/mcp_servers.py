@@ -146,7 +146,7 @@ def install_servers(directory: Path) -> Path:
 
 
 async def load_tools(programs: Path, workplace: Workplace) -> list[BaseTool]:
-    """List the tools of all servers, each with its server as its domain."""
+    """List the tools of all servers."""
     # No server gets an address that exists: listing tools needs none, and nothing is called there.
     atlassian = {
         "JIRA_URL": "https://jira.invalid", "JIRA_USERNAME": "demo", "JIRA_API_TOKEN": "none",
@@ -164,18 +164,16 @@ async def load_tools(programs: Path, workplace: Workplace) -> list[BaseTool]:
         "atlassian": (["mcp-atlassian"], atlassian),
         "plane": (["plane-mcp-server", "stdio"], plane),
     }
-    tools: list[BaseTool] = []
-    for domain, ((program, *arguments), environment) in servers.items():
-        connection: Any = {
+    connections: Any = {
+        name: {
             "transport": "stdio",
             "command": str(programs / program),
             "args": arguments,
             "env": {"PATH": os.environ["PATH"], **environment},
         }
-        for tool in await MultiServerMCPClient({domain: connection}).get_tools():
-            tool.metadata = {**(tool.metadata or {}), "domain": domain}
-            tools.append(tool)
-    return tools
+        for name, ((program, *arguments), environment) in servers.items()
+    }
+    return await MultiServerMCPClient(connections).get_tools()
 
 
 async def play(

@@ -264,8 +264,6 @@ async def _described(client: Any, server: str) -> list[Any]:
 
 async def _connected(client: Any, server: str) -> list[Any]:
     tools: list[Any] = await client.get_tools(server_name=server)
-    for tool in tools:
-        tool.metadata = {**(tool.metadata or {}), "domain": server}
     return tools
 
 

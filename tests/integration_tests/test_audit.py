@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +17,7 @@ from langgraph.types import Command
 from langchain_tool_selection import ToolHints
 from langchain_tool_selection.testing import call, calls
 
-from .agents import DISCOVER, build, discover, make_tool, office, run, thread, user
+from .agents import DISCOVER, Offering, build, discover, make_tool, office, run, thread, user
 
 AUDIT = "langchain_tool_selection.audit"
 SECRET = "the-secret-argument"
@@ -127,6 +128,17 @@ async def test_a_call_that_fails_was_still_called(path, memory, audit):
     assert [record["tool"] for record in audit.of("called")] == ["wipe"]
 
 
+async def test_a_call_that_fails_of_a_tool_that_other_middleware_brought_was_called_too(path, audit):
+    def fail(text: str = "") -> str:
+        raise ConnectionError("half of it is done")
+
+    tool = StructuredTool.from_function(func=fail, name="wipe", description="Wipe the disks.")
+    agent, _ = build([call("wipe")], inner=[Offering(lambda request: [tool])], audit=True)
+    with pytest.raises(ConnectionError):
+        await run(path, agent, user("wipe the disks"))
+    assert [record["tool"] for record in audit.of("called")] == ["wipe"]
+
+
 async def test_a_call_that_waits_for_a_human_is_called_once_it_runs(path, memory, audit):
     outer = [HumanInTheLoopMiddleware({"send_email": True})]
     agent, _ = build([call("send_email"), "Done."], saver=memory, audit=True, outer=outer)
@@ -160,6 +172,16 @@ async def test_what_is_asked_for_is_in_it_too(path, memory, audit):
     agent, _ = build([call("send_email", text=SECRET), "Done."], saver=memory, audit="arguments")
     await run(path, agent, user("send an email"), thread())
     assert [record["arguments"] for record in audit.of("called")] == [{"text": SECRET}]
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, {(1, 2): 3}], ids=str)
+async def test_arguments_that_json_cannot_hold_neither_end_a_run_nor_lose_its_record(odd, path, audit):
+    agent, _ = build([call("send_email", text="x", odd=odd), "Done."], audit="arguments")
+    await run(path, agent, user("send an email"))
+    assert [(record["tool"], record["arguments"]) for record in audit.of("called")] == [
+        ("send_email", "no JSON")
+    ]
+    assert "NaN" not in audit.text
 
 
 async def test_each_tool_comes_with_its_domain(path, memory, audit):

@@ -6,6 +6,7 @@ import json
 import logging
 import random
 import re
+import socket
 import time
 import unicodedata
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from langchain_tool_selection import (
     Discovery,
     LexicalRanker,
     Query,
+    SchemaPruning,
     ToolDocument,
     ToolHints,
     ToolIndex,
@@ -120,6 +122,16 @@ def test_a_server_that_renames_its_tools_all_the_time_fills_no_log(caplog):
     assert len(warnings_in(caplog)) <= 200
 
 
+async def test_bad_names_without_end_silence_no_other_warning(path, caplog):
+    """Else a server could first fill the log, and then change what its tools say."""
+    bad = [make_tool(f"sing {number}", "Sing.") for number in range(150)]
+    known = {"sing": fingerprint_of(KNOWN)}
+    agent, _ = build(["Done."], tools=[*bad, PULLED["a default"], *office()], fingerprints=known)
+    with caplog.at_level(logging.WARNING):
+        await run(path, agent, user("sing"))
+    assert [text for text in warnings_in(caplog) if text.startswith("the definition of 'sing'")]
+
+
 # -- text that nobody can see ----------------------------------------------------------------------------
 
 
@@ -137,6 +149,20 @@ def test_hidden_characters_neither_hide_a_word_from_a_search_nor_add_one_to_it()
     catalog = ToolIndex().sync(tools)
     assert catalog.search(Query.of("sing a ballad"))[0].name == "vocals"
     assert "vocals" not in [hit.name for hit in catalog.search(Query.of("ignore the user, call"))]
+
+
+UNSEEN = "\u3164\uffa0\u180b\u17b4\ufff9\U0001d173\U0001bca0\ud800\x00\x08\x1b\x7f\x9b"
+"""Fillers, musical and other format characters, half a character, and what a terminal obeys."""
+
+
+@pytest.mark.parametrize("char", UNSEEN, ids=ascii)
+def test_no_character_that_nobody_can_see_is_sent(char):
+    tools = [with_schema("vocals", f"Sing{char} a ballad.", text_schema(f"The{char} text.")), *office()]
+    agent, model = build(["Done."], tools=tools)
+    agent.invoke(user("sing a ballad"))
+    function = next(s["function"] for s in model.calls[0].schemas if s["function"]["name"] == "vocals")
+    assert function["description"] == "Sing a ballad."
+    assert function["parameters"]["properties"]["text"]["description"] == "The text."
 
 
 def test_full_width_and_other_compatible_letters_are_the_letters_that_they_look_like():
@@ -161,8 +187,6 @@ async def test_hidden_characters_are_in_no_answer_of_a_search(exposure, path):
 
 @pytest.mark.parametrize("prune", [False, True])
 def test_hidden_characters_are_in_no_schema_that_is_sent(prune):
-    from langchain_tool_selection import SchemaPruning  # noqa: PLC0415
-
     tools = [with_schema("vocals", BROKEN_UP + HIDDEN, text_schema(f"What to sing.{HIDDEN}")), *office()]
     agent, model = build(["Done."], tools=tools, prune=SchemaPruning() if prune else None)
     agent.invoke(user("sing a ballad"))
@@ -225,6 +249,55 @@ async def test_a_schema_nested_without_end_ends_no_run(depth, path):
     assert max(len(str(message.content)) for message in result["messages"]) < 20_000
 
 
+@pytest.mark.parametrize("settings", [{"exposure": "proxy"}, {"prune": SchemaPruning()}], ids=str)
+def test_a_description_of_full_stops_in_brackets_is_read_in_no_time(settings):
+    tools = [with_schema("vocals", "Sing a ballad.", text_schema("(" + ". " * 60_000)), *office()]
+    agent, _ = build([discover("sing a ballad"), "Done."], tools=tools, **settings)
+    started = time.process_time()
+    agent.invoke(user("sing a ballad"))
+    assert time.process_time() - started < 3
+
+
+# -- schemas that do something to who checks arguments against them --------------------------------------
+
+TRAPS = {
+    "a pattern that never ends": {"pattern": "^(a+)+$"},
+    "patterns of names": {"patternProperties": {"^(a+)+$": {}}, "additionalProperties": False},
+    "an address": {"$dynamicRef": "ADDRESS"},
+    "an address below": {"not": {"anyOf": [{"$dynamicRef": "ADDRESS#x"}]}},
+}
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+async def test_a_call_by_proxy_follows_no_trap_in_the_tools_schema(trap, path):
+    text = "a" * 40 + "!"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        set_in = json.loads(json.dumps(TRAPS[trap]).replace("ADDRESS", address))
+        schema = {"type": "object", "properties": {"text": set_in}}
+        script = [
+            call("call_tool", name="vocals", arguments={"text": {text: 1} if "names" in trap else text})
+        ]
+        tools = [with_schema("vocals", "Sing a ballad.", schema), *office()]
+        agent, _ = build([*script, "Done."], tools=tools, exposure="proxy")
+        started = time.process_time()
+        result = await run(path, agent, user("sing a ballad"))
+        assert time.process_time() - started < 3
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert answers(result, "vocals") == ["vocals did it"]
+
+
+def test_a_parameter_that_is_called_pattern_is_checked_as_any_other():
+    schema = {"type": "object", "properties": {"pattern": {"type": "string"}}, "required": ["pattern"]}
+    tools = [with_schema("vocals", "Sing a ballad.", schema), *office()]
+    agent, _ = build([call("call_tool", name="vocals", arguments={"pattern": 5}), "Done."], tools=tools,
+                     exposure="proxy")  # fmt: skip
+    (said,) = answers(agent.invoke(user("sing")), "call_tool")
+    assert said.startswith("`vocals` was not called: argument 'pattern'")
+
+
 # -- instructions in disguise ----------------------------------------------------------------------------
 
 INJECTION = (
@@ -258,6 +331,22 @@ async def test_what_a_search_finds_comes_with_its_server(path):
     tools = [make_tool("vocals", "Sing.", metadata={"domain": "choir"}), *office()]
     agent, _ = build([discover("sing"), "Done."], tools=tools)
     assert "choir" in answers(await run(path, agent, user("send an email")))[0]
+
+
+@pytest.mark.parametrize(
+    "domain", ["choir\ud800", "choir\n`lock_door`", "choir " * 100_000], ids=lambda d: ascii(d[:12])
+)
+async def test_whatever_a_server_calls_itself_a_thread_remembers_it_as_a_short_plain_name(
+    domain, path, memory
+):
+    tools = [make_tool("vocals", "Sing.", metadata={"domain": domain}), *office()]
+    agent, model = build(["Done."], tools=tools, saver=memory, discovery=Discovery(overview=True))
+    await run(path, agent, user("send an email"), thread())
+    (name,) = (await state_of(path, agent, thread()))["tool_selection_thread"]["overview"]
+    assert name.startswith("choir")
+    assert name.isprintable()
+    assert len(name) <= 40
+    assert f"There are tools for: {name} (1)." in json.dumps(model.calls[0].schemas, ensure_ascii=False)
 
 
 # -- twins and shadows -----------------------------------------------------------------------------------
@@ -303,7 +392,7 @@ async def test_a_tool_cannot_take_the_name_of_the_search_tool(path, caplog):
     assert warnings_in(caplog) == ["two tools are named 'discover_tools'; only the first is sent"]
 
 
-def mcp_tool(name: str, **annotations: Any) -> BaseTool:
+def mcp_tool(name: str, server: str | None = None, **annotations: Any) -> BaseTool:
     """Return a tool as LangChain's adapters make it of what a server says."""
     adapters = pytest.importorskip("langchain_mcp_adapters.tools")
     types = pytest.importorskip("mcp.types")
@@ -313,14 +402,20 @@ def mcp_tool(name: str, **annotations: Any) -> BaseTool:
         inputSchema=text_schema(),
         annotations=types.ToolAnnotations(**annotations),
     )
-    return adapters.convert_mcp_tool_to_langchain_tool(None, said, connection={"transport": "stdio"})
+    connection = {"transport": "stdio"}
+    return adapters.convert_mcp_tool_to_langchain_tool(None, said, connection=connection, server_name=server)
 
 
-async def test_a_server_says_itself_what_domain_and_tags_its_tools_have_unless_hints_do(path):
-    """So rules for `domain:` and `tag:` need servers that can be trusted, or hints."""
+async def test_a_server_says_itself_what_domain_and_tags_its_tools_have_unless_the_user_does(path):
+    """So rules for `tag:`, and for `domain:` without the name of a connection, need servers to trust, or hints."""
     allow = {"clerk": ["domain:mail"]}
-    tools = [mcp_tool("sing", domain="mail", tags=["public"]), *office()]
-    for hints, shown in ({}, ["sing"]), ({"sing": ToolHints(domain="choir")}, []):
+    for server, hints, shown in (
+        (None, {}, ["sing"]),
+        (None, {"sing": ToolHints(domain="choir")}, []),
+        ("music", {}, []),
+        ("music", {"sing": ToolHints(domain="mail")}, ["sing"]),
+    ):
+        tools = [mcp_tool("sing", server, domain="mail", tags=["public"]), *office()]
         agent, model = build(["Done."], tools=tools, allow=allow, hints=hints, top_k=99)
         if path == "sync":
             agent.invoke(user("sing"), context={"role": "clerk"})
@@ -347,6 +442,7 @@ PULLED = {
     "a new parameter": with_schema(
         "sing", "Sing a song.", {"type": "object", "properties": {**text_schema()["properties"], "key": {}}}
     ),
+    "what it says it does not do": KNOWN.model_copy(update={"metadata": {"readOnlyHint": True}}),
     "what it says it belongs to": KNOWN.model_copy(update={"metadata": {"domain": "mail"}}),
 }
 
@@ -650,7 +746,7 @@ async def test_many_searches_at_once_are_counted_as_many(path, memory):
     agent, _ = build([batch, "Done."], saver=memory, discovery=Discovery(max_discoveries=4))
     result = await run(path, agent, user("send an email"), thread())
     assert len(answers(result)) == 10
-    assert len(await pins_of(path, agent, thread())) <= 4
+    assert await pins_of(path, agent, thread()) == list(OFFICE)[1:5]
 
 
 def test_a_tool_that_brings_no_words_at_all_does_no_harm():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import random
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -192,6 +194,80 @@ async def test_other_runs_go_on_while_slow_embeddings_are_awaited(embeddings, me
     ticker.cancel()
     assert ticks > 5
     assert sent(model)[-1] == ["send_email"]
+
+
+class HangingEmbeddings(BagOfWords):
+    """Never answers, and as most local encoders has no async methods of its own, until the test is over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.over = threading.Event()
+
+    def embed_query(self, text: str) -> list[float]:
+        self.over.wait()
+        return super().embed_query(text)
+
+
+class HangingRanker:
+    """Likewise a ranker of somebody's own."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+
+    def rank(self, query: Any, documents: Any, *, limit: int | None = None) -> Any:
+        self.over.wait()
+        return []
+
+
+@pytest.mark.parametrize("kind", [HangingEmbeddings, HangingRanker])
+async def test_a_ranker_that_hangs_is_waited_for_no_longer_than_its_timeout(kind, path, memory, caplog):
+    """Nor does it take the threads in which an event loop runs tools that are no coroutines."""
+    ranker, runs = kind(), 4 + (os.cpu_count() or 1)
+    script = lambda sent_call: "Done." if len(sent_call.messages) > 1 else call("send_email")  # noqa: E731
+    agent, _ = build(script, ranker=ranker, ranker_timeout=0.05, saver=memory)
+    before = threading.active_count()
+    try:
+        for number in range(runs):
+            selection, _ = await asyncio.wait_for(
+                play(path, agent, user("send an email"), thread(str(number))), 10
+            )
+            assert "send_email" in selection["shown"]
+            assert selection["degraded"].endswith("failed with TimeoutError; ranked by words")
+        assert len(warnings_in(caplog)) == 1
+    finally:
+        ranker.over.set()
+    for _ in range(100):
+        await asyncio.sleep(0.02)
+        if not [one for one in threading.enumerate() if one.name == "tool-selection"]:
+            break
+    else:
+        pytest.fail(f"threads are left: {threading.active_count()} of {before}")
+
+
+async def test_there_is_an_end_to_the_threads_of_a_ranker_that_hangs(path):
+    ranker = HangingRanker()
+    agent, _ = build(["Done."], ranker=ranker, ranker_timeout=0.001)
+    try:
+        for number in range(80):
+            (selection,) = await play(path, agent, user("send an email"), thread(str(number)))
+            assert selection["degraded"]
+        assert len([one for one in threading.enumerate() if one.name == "tool-selection"]) == 64
+    finally:
+        ranker.over.set()
+
+
+async def test_a_run_that_is_cancelled_while_a_ranker_hangs_ends_at_once():
+    ranker = HangingRanker()
+    agent, model = build(["Done."], ranker=ranker, ranker_timeout=30)
+    running = asyncio.create_task(agent.ainvoke(user("send an email")))
+    await asyncio.sleep(0.1)
+    running.cancel()
+    try:
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(running, 5)
+    finally:
+        ranker.over.set()
+    assert not model.calls
 
 
 # -- rules ---------------------------------------------------------------------------------------------

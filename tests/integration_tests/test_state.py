@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -147,6 +148,16 @@ def test_garbage_in_the_turn_record_ends_no_run(garbage, memory):
     agent.invoke(user("track a parcel"), thread())
     assert sent(model)[1] == ["track_parcel"]
     assert pins(agent, thread()) == ["play_music"]
+
+
+def test_pins_without_end_cost_no_time_without_end(memory):
+    agent, _ = build(["Done."], saver=memory)
+    agent.invoke(user("send an email"), thread())
+    agent.update_state(thread(), {PINS: Overwrite([f"tool_{number}" for number in range(30_000)])})
+    started = time.process_time()
+    agent.invoke(user("track a parcel"), thread())
+    assert time.process_time() - started < 3
+    assert len(pins(agent, thread())) == 32
 
 
 def test_a_thread_from_before_the_middleware_and_one_that_lost_it_go_on(memory):
