@@ -171,6 +171,11 @@ def ceiling(setup: Setup) -> AbstractContextManager[None]:
     return patched(_lexical, "_CEILING", np.where(_lexical._CEILING > 1, np.inf, 1).astype(np.float32))
 
 
+def whole_names(setup: Setup) -> AbstractContextManager[None]:
+    """Let a tool that the request does not name come before one that it names."""
+    return patched(_lexical, "_BEHIND", np.inf)
+
+
 def server_limit(setup: Setup) -> AbstractContextManager[None]:
     """Let a server have as much of the list as it matches."""
     return patched(_lexical, "_SERVER_TOOLS", 10**9)
@@ -213,6 +218,7 @@ INGREDIENTS: dict[str, Patch] = {
     "shared servers": servers,
     "ceiling of repeated words": ceiling,
     "limit of a server": server_limit,
+    "precedence of whole names": whole_names,
     "families": families,
     "quotation marks": quotation_marks,
     "joined words": joined_words,

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import report
-from benchmarks.ablation import Setup, ceiling, patched, server_limit
+from benchmarks.ablation import Setup, ceiling, patched, server_limit, whole_names
 from benchmarks.datasets import Case, Dataset, read_datasets
 from benchmarks.metrics import found, percent
 from langchain_tool_selection import LexicalRanker, ToolDocument, _lexical
@@ -57,7 +57,7 @@ def lengths(setup: Setup) -> ExitStack:
 def nothing_on(setup: Setup) -> ExitStack:
     """Take all guards away."""
     stack = ExitStack()
-    for guard in (lengths, ceiling, server_limit):
+    for guard in (lengths, ceiling, server_limit, whole_names):
         stack.enter_context(guard(setup))
     return stack
 
@@ -66,6 +66,7 @@ GUARDS: dict[str, Callable[[Setup], Any]] = {
     "as it is": lambda setup: ExitStack(),
     "no ceiling of repeated words": ceiling,
     "no limit of a server": server_limit,
+    "no precedence of whole names": whole_names,
     "any normal length": lengths,
     "no guard": nothing_on,
 }

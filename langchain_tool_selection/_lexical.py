@@ -86,6 +86,16 @@ that, repetition brings nothing. 1.3 to 1.5 do alike; 1 costs recall, as does co
 _NAME_COVERAGE = 0.5
 """A tool whose whole name is in the request gains this share of its score."""
 
+_WHOLE_NAME = 0.99
+"""The share from which on a name counts as said in whole, whatever its weights add up to."""
+
+_BEHIND = 0.999
+"""How near a tool without a word of the request in its name may come to one whose name is said in whole.
+
+Else a description that says all words of a request, also those that are about no tool, such as names of
+people, would come before the tool that the request names. Names of one word are too common for that.
+"""
+
 _COVERAGE_DEPTH = 100
 """Coverage re-orders the best candidates only; below them it cannot lift a tool into any top K."""
 
@@ -315,9 +325,15 @@ class LexicalRanker:
         if len(found) > _COVERAGE_DEPTH:
             # All that tie with the last one are in: equal tools must stay equal.
             found = found[scores[found] >= np.partition(scores[found], -_COVERAGE_DEPTH)[-_COVERAGE_DEPTH]]
-        names = (snapshot.name(slot) for slot in found.tolist())
-        shares = [sum([hit[term] for term in name if term in hit]) / whole for name, whole in names]
-        scores[found] *= np.array([1 + _NAME_COVERAGE * share for share in shares], np.float32)
+        names = [snapshot.name(slot) for slot in found.tolist()]
+        shares = np.array(
+            [sum([hit[term] for term in name if term in hit]) / whole for name, whole in names], np.float32
+        )
+        scores[found] *= 1 + _NAME_COVERAGE * shares
+        is_whole = (shares > _WHOLE_NAME) & np.array([len(name) > 1 for name, _ in names], bool)
+        named, unnamed = found[is_whole], found[shares == 0]
+        if len(named) and len(unnamed):
+            scores[unnamed] *= min(1, _BEHIND * scores[named].max() / scores[unnamed].max())
 
     def _snapshot(self, documents: Sequence[ToolDocument]) -> _Snapshot:
         for snapshot in self._snapshots:

@@ -9,9 +9,10 @@ Two traps make this module look the way it does:
   annotations here, and no import under TYPE_CHECKING.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NotRequired, TypeGuard
 
 from langchain.agents.middleware.types import AgentState, PrivateStateAttr
 
@@ -24,6 +25,8 @@ USAGE = "tool_selection_usage"
 
 _MAX_NAME = 256
 """Longer strings are no tool's name: providers stop at 64 or 128 characters."""
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 _VERSION = 1
 
@@ -43,10 +46,15 @@ def pins_in(value: Any) -> list[str]:
         value = [value]
     if isinstance(value, set | frozenset):
         # A set has no order of its own, and hash order differs from one process to the next.
-        value = sorted(name for name in value if isinstance(name, str))
+        value = sorted(filter(_is_text, value))
     if not isinstance(value, list | tuple):
         return []
-    return [name for name in value if isinstance(name, str) and 0 < len(name) <= _MAX_NAME]
+    return [name for name in value if _is_text(name) and 0 < len(name) <= _MAX_NAME]
+
+
+def _is_text(value: Any) -> TypeGuard[str]:
+    # JSON can hold half of a character, which no checkpointer can write.
+    return isinstance(value, str) and (value.isascii() or _HALF.search(value) is None)
 
 
 def state_value(state: Any, key: str) -> Any:
@@ -205,12 +213,12 @@ def _counts_in(value: Mapping[str, Any], key: str) -> dict[str, int] | None:
     counts = value.get(key)
     if not isinstance(counts, Mapping):
         return None
-    return {str(name): n for name, n in counts.items() if isinstance(n, int) and 0 <= n < 2**31}
+    return {name: n for name, n in counts.items() if _is_text(name) and type(n) is int and 0 <= n < 2**31}
 
 
 def _text_in(value: Mapping[str, Any], key: str) -> str:
     text = value.get(key)
-    return text if isinstance(text, str) else ""
+    return text if _is_text(text) else ""
 
 
 def add_usage(current: Any, update: Any) -> dict[str, int]:

@@ -641,6 +641,38 @@ def test_words_of_a_request_that_a_description_repeats_lift_no_tool_above_one_th
     assert bad not in found[: found.index(target)]
 
 
+BESIDES = (
+    "could you please do that for Maria and ACME about the offsite in Lisbon tomorrow at nine thanks".split()
+)
+
+
+SIBLINGS = [
+    ToolDocument(f"{verb}_{noun}", f"{verb.title()} one {noun} or several.")
+    for verb in ("send", "list", "delete", "search", "archive")
+    for noun in ("email", "invoice", "flight", "parcel", "song", "document")
+]
+"""Tools that share the words of their names with many, so that each weighs little."""
+
+
+@st.composite
+def named(draw: Any) -> tuple[str, str, list[ToolDocument]]:
+    """A request that names a tool and says more, and another tool that has any of its words in any number."""
+    target = draw(st.sampled_from(SIBLINGS)).name
+    words = draw(
+        st.permutations([*target.split("_"), *draw(st.lists(st.sampled_from(BESIDES), max_size=12))])
+    )
+    appended = " ".join(draw(st.lists(st.sampled_from(words), max_size=60)))
+    return " ".join(words), target, [*SIBLINGS, ToolDocument("lock_door", f"Lock the door. {appended}")]
+
+
+@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@given(named())
+def test_no_words_in_a_description_lift_a_tool_above_the_one_that_a_request_names(case):
+    text, target, documents = case
+    found = [hit.name for hit in LexicalRanker().rank(Query.of(text), tuple(documents))]
+    assert "lock_door" not in found[: found.index(target)]
+
+
 def test_what_another_catalogue_had_corrects_no_spelling_here():
     """One middleware serves many roles: what one of them may not use must not change what another finds."""
     kept = [ToolDocument(f"tool_{n}", f"Does job {n} of the workshop.") for n in range(400)]

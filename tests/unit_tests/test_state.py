@@ -107,6 +107,17 @@ def test_a_record_of_another_version_is_not_understood():
     assert ThreadRecord.from_state({THREAD: {**ThreadRecord("key").to_state(), "version": 999}}) is None
 
 
+def test_half_a_character_which_json_can_hold_and_no_checkpointer_write_is_no_text():
+    half = "send\ud800email"
+    texts = dict.fromkeys(("key", "catalog", "exposure", "start"), half)
+    lists = {key: [half, "send_email"] for key in ("matched", "shown", "array")}
+    record = {"version": 1, **texts, **lists, "reveals": [[half, "a"], ["m", half, "b"]]}
+    read = ThreadRecord.from_state({THREAD: {**record, "overview": {half: 1, "mail": 2}}})
+    json.dumps(read.to_state(), ensure_ascii=False).encode()
+    assert (read.shown, read.overview) == (("send_email",), {"mail": 2})
+    assert merge_pins([half, "send_email"], {half}) == ["send_email"]
+
+
 def test_a_damaged_record_is_read_for_what_is_sound_in_it():
     damaged = {**ThreadRecord().to_state(), "key": 5, "matched": ["a", None, 7], "shown": "b", "catalog": {}}
     assert ThreadRecord.from_state({THREAD: damaged}) == ThreadRecord("", ("a",), ("b",), "")
