@@ -148,8 +148,8 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         fingerprints: What `fingerprint_of(tool)` gave for each known tool, by name. A tool whose definition
             has changed is not offered, unless `on_change` approves.
         on_change: Called with such a tool and its new fingerprint; whether it may be used.
-        audit: Whether to log what was shown, found, called and refused, one JSON object a record, to the
-            logger `langchain_tool_selection.audit`; without arguments of calls, unless it is `"arguments"`.
+        audit: Whether to log what was shown, found, pinned, called and refused, one JSON object a record, to
+            the logger `langchain_tool_selection.audit`; without arguments of calls, unless `"arguments"`.
         collect: Where to write requests whose tool had to be searched for, with the tool that was then
             called without an error: cases for `tool-selection eval`. `None` writes nothing.
         discovery: Settings of the search tool; `None` leaves it out, and what is hidden stays so.
@@ -659,8 +659,10 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             logger.info("the tools array has changed, which no cache survives: %s", selection.why)
         runtime = plan.request.runtime
         shown = {name: plan.tools[name] for name in selection.names}
-        self._audit.tools("shown", runtime, shown, exposure=selection.exposure)
-        if selection.exposure == "all" and not selection.degraded:
+        passes = selection.exposure == "all"
+        pins = {} if passes else {"pinned": [*plan.pins], "evicted": [*selection.evicted]}
+        self._audit.tools("shown", runtime, shown, exposure=selection.exposure, **pins)
+        if passes and not selection.degraded:
             return  # nothing was selected, and nothing went wrong
         tell(runtime, "tool_selection", selection.to_dict())
 

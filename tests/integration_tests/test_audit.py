@@ -80,6 +80,7 @@ async def test_each_step_of_a_conversation_is_one_record_with_thread_run_and_cal
     ]
     assert [record["tools"] for record in audit.of("shown")] == [sent.tools for sent in model.calls]
     assert {record["exposure"] for record in audit.of("shown")} == {"per_turn"}
+    assert [record["pinned"] for record in audit.of("shown")] == [[], *[["play_music"]] * 4]
     (found,) = audit.of("found")
     assert (found["tools"], found["call"]) == (["play_music"], id_of(search))
     assert [(record["tool"], record["call"]) for record in audit.of("called")] == [
@@ -90,6 +91,13 @@ async def test_each_step_of_a_conversation_is_one_record_with_thread_run_and_cal
         ("lock_door", id_of(lock), "access"),
         ("order_pizza", id_of(order), "not shown"),
     ]
+
+
+async def test_a_pin_that_is_dropped_is_in_it(path, memory, audit):
+    agent, _ = build([discover("music"), discover("pizza"), "Done."], saver=memory, audit=True, max_pins=1)
+    await run(path, agent, user("send an email"), thread())
+    shown = [(record["pinned"], record["evicted"]) for record in audit.of("shown")]
+    assert shown == [([], []), (["play_music"], []), (["order_pizza"], ["play_music"])]
 
 
 async def test_parallel_calls_are_told_apart_by_their_ids(path, memory, audit):
