@@ -90,10 +90,12 @@ _WHOLE_NAME = 0.99
 """The share from which on a name counts as said in whole, whatever its weights add up to."""
 
 _BEHIND = 0.999
-"""How near a tool without a word of the request in its name may come to one whose name is said in whole.
+"""How near a tool without a word of the request in its name may come to one whose name is said in whole, by
+words that it alone has.
 
 Else a description that says all words of a request, also those that are about no tool, such as names of
-people, would come before the tool that the request names. Names of one word are too common for that.
+people, would come before the tool that the request names. Names of one word are too common for that, and
+words that several tools have are what a request is about.
 """
 
 _COVERAGE_DEPTH = 100
@@ -278,6 +280,7 @@ class LexicalRanker:
 
     def _score(self, snapshot: _Snapshot, text: str) -> _Floats:
         scores = np.zeros(snapshot.size, np.float32)
+        alone = np.zeros(snapshot.size, np.float32)  # what comes from words that no other tool has
         found: dict[str, float] = {}  # the weight of each stem that the request hits
         for word in query_words(text):
             readings = list(self._readings(snapshot, word))
@@ -293,7 +296,9 @@ class LexicalRanker:
                 slots, gain = snapshot.gain(word.surface)
                 gains[slots] += np.float32(_SURFACE_WEIGHT * word.weight) * gain
             scores += gains
-        self._add_name_coverage(snapshot, scores, found)
+            if sum(snapshot.frequency(term) for term, _ in readings) == 1:
+                alone += gains
+        self._add_name_coverage(snapshot, scores, alone, found)
         return scores
 
     def _readings(self, snapshot: _Snapshot, word: Word) -> Iterator[tuple[str, float]]:
@@ -320,7 +325,9 @@ class LexicalRanker:
         return np.asarray((scores + weight * neighbour) / (1 + weight), np.float32)
 
     @staticmethod
-    def _add_name_coverage(snapshot: _Snapshot, scores: _Floats, hit: dict[str, float]) -> None:
+    def _add_name_coverage(
+        snapshot: _Snapshot, scores: _Floats, alone: _Floats, hit: dict[str, float]
+    ) -> None:
         found = np.flatnonzero(scores > 0)
         if len(found) > _COVERAGE_DEPTH:
             # All that tie with the last one are in: equal tools must stay equal.
@@ -333,7 +340,8 @@ class LexicalRanker:
         is_whole = (shares > _WHOLE_NAME) & np.array([len(name) > 1 for name, _ in names], bool)
         named, unnamed = found[is_whole], found[shares == 0]
         if len(named) and len(unnamed):
-            scores[unnamed] *= min(1, _BEHIND * scores[named].max() / scores[unnamed].max())
+            lifted = np.maximum(_BEHIND * scores[named].max(), scores[unnamed] - alone[unnamed])
+            scores[unnamed] = np.minimum(scores[unnamed], lifted)
 
     def _snapshot(self, documents: Sequence[ToolDocument]) -> _Snapshot:
         for snapshot in self._snapshots:
