@@ -1,11 +1,12 @@
 """`python -m benchmarks.hostile --data DIR`: what tools that are written to be found do to the ranking.
 
-Three attacks on real catalogues, each with all guards of the default ranker and with one of them off:
+Four attacks on real catalogues, each with all guards of the default ranker and with one of them off:
 
 - *repeats*: a tool that has nothing to do with a request gets the request's words appended to its
   description. The request is drawn from the words of another tool: at least half of those of its name, and
   some of a description of no more than twice the average length. Counted is how often the tool that it is
   drawn from comes second.
+- *echo*: one tool says the words of the labelled request at hand. Counted is recall of the labelled tools.
 - *flood*: fifty tools of one more server say the words of the labelled request at hand ("exact"), or the 300
   most frequent words of all requests ("common"), one to four times. Counted is recall of the labelled tools.
 - *dictionary*: one tool, or fifty of no known server, say the 2,500 most frequent words of the catalogue, in
@@ -124,10 +125,10 @@ def recall(data: Dataset, added: Callable[[Case], Sequence[ToolDocument]]) -> di
     return {f"recall@{k}": percent(values) for k, values in found_at.items()}
 
 
-def crowd(words: Sequence[str]) -> list[ToolDocument]:
+def crowd(words: Sequence[str], count: int = _TOOLS) -> list[ToolDocument]:
     """Return tools of one server that say `words` in any order."""
     chance, tools = random.Random(13), []
-    for number in range(_TOOLS):
+    for number in range(count):
         said = list(words) * chance.choice((1, 2, 4))
         text = " ".join(chance.sample(said, len(said)))
         tools.append(ToolDocument(f"process_{number}", f"Processes data. {text}", domain="crowd"))
@@ -149,6 +150,7 @@ def attacks(data: Dataset) -> dict[str, dict[str, float]]:
     rows = {
         "no attack": recall(data, lambda case: ()),
         "repeats": repeats(data),
+        "echo": recall(data, lambda case: crowd(case.query.split(), 1)),
         "flood, exact": recall(data, lambda case: crowd(case.query.split())),
         "flood, common": recall(data, lambda case: common),
     }
