@@ -88,7 +88,7 @@ class Definitions:
             return definition
 
     def bound(self, tool: Any) -> Any:
-        """Return what to bind for a tool: itself, or a copy that is pruned or has no invisible text.
+        """Return what to bind for a tool: itself, or a copy without what is pruned, invisible or endless.
 
         The copy is for the model alone. The tool that runs is the registered one, which takes all that it
         always took. Tools of LangChain's and deepagents' own middleware are sent whole: their descriptions
@@ -141,7 +141,7 @@ def definition_of(tool: BaseTool) -> dict[str, Any]:
 
 def _made_visible(tool: BaseTool) -> dict[str, Any]:
     """Return what to change of a tool so that its model reads only what a person can see."""
-    seen: dict[str, Any] = {"description": visible(tool.description)}
+    seen: dict[str, Any] = {"description": _readable(tool.description)}
     # A schema that came over a wire is a dict. One that is a class came with the user's code.
     if isinstance(tool.args_schema, dict):
         with suppress(RecursionError):  # no client can send such a schema either
@@ -149,16 +149,23 @@ def _made_visible(tool: BaseTool) -> dict[str, Any]:
     return {name: value for name, value in seen.items() if value != getattr(tool, name)}
 
 
+_LONGEST = 20_000
+"""Characters of a description that are sent; the longest of 6,000 real ones has a fifth of that."""
+
 _TEXTS = frozenset({"description", "title", "$comment"})
 """What explains a schema and is no part of it: names and values have to reach the tool as they are."""
 
 
 def _visible_annotations(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema whose texts have no characters that nobody can see."""
+    """Return a schema whose texts have no characters that nobody can see, and an end."""
     return {
-        key: visible(value) if key in _TEXTS and isinstance(value, str) else _visible_parts(value)
+        key: _readable(value) if key in _TEXTS and isinstance(value, str) else _visible_parts(value)
         for key, value in schema.items()
     }
+
+
+def _readable(text: str) -> str:
+    return visible(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…")
 
 
 def _visible_parts(value: Any) -> Any:

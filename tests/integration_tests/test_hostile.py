@@ -234,6 +234,15 @@ async def test_a_megabyte_anywhere_in_a_tool_is_found_in_a_bounded_answer(place,
     assert max(len(str(message.content)) for message in result["messages"]) < 20_000
 
 
+@pytest.mark.parametrize("prune", [None, SchemaPruning()], ids=str)
+async def test_a_megabyte_of_text_is_not_sent(prune, path):
+    tools = [with_schema("vocals", MEGABYTE, text_schema(MEGABYTE)), *office()]
+    agent, model = build(["Done."], tools=tools, prune=prune)
+    await run(path, agent, user("sing a ballad"))
+    assert model.calls[0].tools == ["discover_tools", "vocals"]
+    assert len(json.dumps(model.calls[0].schemas)) < 50_000
+
+
 @pytest.mark.parametrize("depth", [300, 1000])
 async def test_a_schema_nested_without_end_ends_no_run(depth, path):
     schema = text_schema("A song. " * 20)
