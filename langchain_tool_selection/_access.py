@@ -49,9 +49,10 @@ class AccessRuntime:
     store: Any
 
     @classmethod
-    def of(cls, runtime: Any, state: Any) -> AccessRuntime:
-        """Read it from LangGraph's runtime, of a model call or of a tool."""
-        return cls(getattr(runtime, "context", None), state, getattr(runtime, "store", None))
+    def of(cls, request: Any) -> AccessRuntime:
+        """Read it from LangChain's request, of a model call or of a tool call."""
+        runtime = request.runtime
+        return cls(getattr(runtime, "context", None), request.state, getattr(runtime, "store", None))
 
 
 Predicate: TypeAlias = Callable[[Any, AccessRuntime], bool | Awaitable[bool]]

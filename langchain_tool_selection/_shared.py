@@ -38,12 +38,12 @@ class Shared(NamedTuple):
     def registered(self, runtime: Any, own: Sequence[str]) -> Registered:
         """Sort the registered tools, without our `own`, by what the run may use."""
         tools = [tool for tool in registered_in(runtime.tools) if tool.name not in own]
-        return _sorted(tools, self.access.permitted(tools, AccessRuntime.of(runtime, runtime.state)).tools)
+        return _sorted(tools, self.access.permitted(tools, _access_runtime(runtime)).tools)
 
     async def aregistered(self, runtime: Any, own: Sequence[str]) -> Registered:
         """As `registered`, awaiting the rule."""
         tools = [tool for tool in registered_in(runtime.tools) if tool.name not in own]
-        permitted = await self.access.apermitted(tools, AccessRuntime.of(runtime, runtime.state))
+        permitted = await self.access.apermitted(tools, _access_runtime(runtime))
         return _sorted(tools, permitted.tools)
 
     def catalog_of(self, record: ThreadRecord | None, registered: Registered) -> Catalog | None:
@@ -53,6 +53,10 @@ class Shared(NamedTuple):
             return catalog
         # The run's role has changed since the model was called.
         return self.search.sync(d for d in catalog.documents if d.name not in registered.refused)
+
+
+def _access_runtime(runtime: Any) -> AccessRuntime:
+    return AccessRuntime(runtime.context, runtime.state, runtime.store)
 
 
 def _sorted(tools: Sequence[BaseTool], permitted: Sequence[BaseTool]) -> Registered:

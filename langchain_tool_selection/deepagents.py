@@ -309,8 +309,7 @@ class _AheadOfSelection(AgentMiddleware[ToolSelectionState, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        runtime = AccessRuntime.of(request.runtime, request.state)
-        permitted = self._access.permitted(_pinnable(request), runtime)
+        permitted = self._access.permitted(_pinnable(request), AccessRuntime.of(request))
         request, pins = self._prepared(request, permitted.tools)
         return _pinning(pins, handler(request))
 
@@ -319,8 +318,7 @@ class _AheadOfSelection(AgentMiddleware[ToolSelectionState, Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        runtime = AccessRuntime.of(request.runtime, request.state)
-        permitted = await self._access.apermitted(_pinnable(request), runtime)
+        permitted = await self._access.apermitted(_pinnable(request), AccessRuntime.of(request))
         request, pins = self._prepared(request, permitted.tools)
         return _pinning(pins, await handler(request))
 

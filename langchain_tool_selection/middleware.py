@@ -259,7 +259,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]:
         """Select the tools for this call, then make it."""
-        plan = self._plan(request, self._access.permitted(request.tools, _access_runtime(request)))
+        plan = self._plan(request, self._access.permitted(request.tools, AccessRuntime.of(request)))
         step = self._apply(plan, self._search.search(plan.catalog, plan.query, limit=plan.limit))
         return step.answer(handler(step.request))
 
@@ -269,7 +269,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]:
         """Select the tools for this call, then make it."""
-        plan = self._plan(request, await self._access.apermitted(request.tools, _access_runtime(request)))
+        plan = self._plan(request, await self._access.apermitted(request.tools, AccessRuntime.of(request)))
         step = self._apply(plan, await self._search.asearch(plan.catalog, plan.query, limit=plan.limit))
         return step.answer(await handler(step.request))
 
@@ -279,7 +279,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
     ) -> ToolMessage | Command[Any]:
         """Run a tool, unless this run may not use it, or the model was not shown it and that is enforced."""
-        runtime = AccessRuntime.of(request.runtime, request.state)
+        runtime = AccessRuntime.of(request)
         permitted = request.tool is None or self._access.permits(request.tool, runtime)
         narrowed = self._access.narrowed(request, runtime)
         call = ToolCall(request, narrowed.runtime.tools, self._search_name)
@@ -298,7 +298,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
         """As `wrap_tool_call`, awaiting rule and tool."""
-        runtime = AccessRuntime.of(request.runtime, request.state)
+        runtime = AccessRuntime.of(request)
         permitted = request.tool is None or await self._access.apermits(request.tool, runtime)
         narrowed = await self._access.anarrowed(request, runtime)
         call = ToolCall(request, narrowed.runtime.tools, self._search_name)
@@ -474,9 +474,11 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         before = plan.request.tools
         same = len(tools) == len(before) and all(map(operator.is_, tools, before))
         request = plan.request if same else plan.request.override(tools=tools)
-        reasons = dict.fromkeys(shown, Reason("all"))
-        selection = Selection(tuple(shown), reasons, exposure="all", degraded="; ".join(plan.degraded))
-        self._report(plan, selection)
+        self._audit.tools("shown", plan.request.runtime, shown, exposure="all")
+        if plan.degraded:
+            reasons = dict.fromkeys(shown, Reason("all"))
+            selection = Selection(tuple(shown), reasons, exposure="all", degraded="; ".join(plan.degraded))
+            tell(plan.request.runtime, "tool_selection", selection.to_dict())
         known = plan.record or ThreadRecord()
         # The record of an earlier call may say that something is hidden, and that is over.
         record = replace(known, catalog="")
@@ -659,16 +661,9 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             logger.info("the tools array has changed, which no cache survives: %s", selection.why)
         runtime = plan.request.runtime
         shown = {name: plan.tools[name] for name in selection.names}
-        passes = selection.exposure == "all"
-        pins = {} if passes else {"pinned": [*plan.pins], "evicted": [*selection.evicted]}
+        pins = {"pinned": [*plan.pins], "evicted": [*selection.evicted]}
         self._audit.tools("shown", runtime, shown, exposure=selection.exposure, **pins)
-        if passes and not selection.degraded:
-            return  # nothing was selected, and nothing went wrong
         tell(runtime, "tool_selection", selection.to_dict())
-
-
-def _access_runtime(request: ModelRequest[Any]) -> AccessRuntime:
-    return AccessRuntime.of(request.runtime, request.state)
 
 
 def _key(turns: Sequence[Turn], own_query: Query | None, domains: Collection[str] | None) -> str:
