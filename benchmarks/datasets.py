@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from langchain_tool_selection import ToolDocument
-from langchain_tool_selection._documents import document_of
-from langchain_tool_selection._query import conversation_query, read_turns
-from langchain_tool_selection._ranking import Query
+from langchain_tool_selection._ranking.protocol import Query
+from langchain_tool_selection._ranking.query import conversation_query, read_turns
+from langchain_tool_selection._tools.documents import document_of
 
 _SEED = 13
 

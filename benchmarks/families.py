@@ -17,7 +17,7 @@ from unittest.mock import patch
 from benchmarks.datasets import Dataset, read_datasets
 from benchmarks.metrics import found
 from langchain_tool_selection import LexicalRanker, _knowledge, _lexical
-from langchain_tool_selection._text import query_terms, terms
+from langchain_tool_selection._ranking.text import query_terms, terms
 
 KS = (1, 5, 10)
 

@@ -331,7 +331,8 @@ def model_call(
 
 def merged(selection: Any, state: dict[str, Any], update: Mapping[str, Any]) -> dict[str, Any]:
     """Write an update to the state as the graph does."""
-    from langchain_tool_selection._state import add_usage, merge_pins  # noqa: PLC0415 - what LangGraph would call
+    from langchain_tool_selection._run.state import add_usage  # noqa: PLC0415 - what LangGraph would call
+    from langchain_tool_selection._selection.pins import merge_pins  # noqa: PLC0415 - what LangGraph would call
 
     after = dict(state)
     for key, new in update.items():

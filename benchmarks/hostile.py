@@ -32,8 +32,8 @@ from benchmarks.ablation import Setup, ceiling, patched, server_limit, whole_nam
 from benchmarks.datasets import Case, Dataset, read_datasets
 from benchmarks.metrics import found, percent
 from langchain_tool_selection import LexicalRanker, ToolDocument, _lexical
-from langchain_tool_selection._ranking import Query
-from langchain_tool_selection._text import query_terms, query_words, split, terms
+from langchain_tool_selection._ranking.protocol import Query
+from langchain_tool_selection._ranking.text import query_terms, query_words, split, terms
 
 KS = (1, 5, 15)
 _TOOLS = 50

@@ -39,11 +39,11 @@ from benchmarks import report
 from benchmarks.conversations import SYSTEM_PROMPT, Conversation, Player, conversations
 from benchmarks.datasets import Dataset, read_datasets
 from langchain_tool_selection import ToolIndex, ToolSelectionMiddleware
-from langchain_tool_selection._index import Catalog
-from langchain_tool_selection._prefix import _Request
-from langchain_tool_selection._ranking import Query
+from langchain_tool_selection._ranking.index import Catalog
+from langchain_tool_selection._ranking.protocol import Query
 from langchain_tool_selection.cost import Prices
 from langchain_tool_selection.testing import ModelCall, PayloadLog, schema_name, scripted_client
+from langchain_tool_selection.testing._prefix import _Request
 
 SIZES = {"arcade": (30, 100, 250), "livemcpbench": (100, 250, 527)}
 """Catalogues of each set. Livemcpbench needs 28 tools for ten turns, so one of 30 would hide nothing."""

@@ -29,8 +29,8 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from benchmarks import report
 from benchmarks.datasets import Dataset, read_datasets
-from langchain_tool_selection._schema import SchemaPruning, prune_tool
-from langchain_tool_selection._tokens import count_tokens
+from langchain_tool_selection._tools.schema import SchemaPruning, prune_tool
+from langchain_tool_selection._tools.tokens import count_tokens
 from langchain_tool_selection.demo.mcp_servers import Workplace, install_servers, load_tools
 
 OPTIONS = {

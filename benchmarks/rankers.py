@@ -22,7 +22,7 @@ from langchain_tool_selection import (
     ToolIndex,
     lexical_score,
 )
-from langchain_tool_selection._ranking import as_ranker
+from langchain_tool_selection._ranking.choice import as_ranker
 
 
 class Subject(Protocol):

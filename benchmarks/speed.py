@@ -27,7 +27,7 @@ from benchmarks.datasets import Case, Dataset
 from benchmarks.metrics import timings
 from benchmarks.rankers import Bm25s, RankBm25
 from langchain_tool_selection import LexicalRanker, ToolDocument
-from langchain_tool_selection._ranking import Query
+from langchain_tool_selection._ranking.protocol import Query
 
 SIZES = (61, 1_000, 10_000, 50_000)
 REQUESTS = 200

@@ -12,22 +12,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from langchain_tool_selection._access import AccessRuntime, fingerprint_of
-    from langchain_tool_selection._activation import Tokens
-    from langchain_tool_selection._collect import Collect
-    from langchain_tool_selection._discovery import Discovery
-    from langchain_tool_selection._documents import ToolDocument, ToolHints, index_text
-    from langchain_tool_selection._index import Catalog, ToolIndex
-    from langchain_tool_selection._lexical import FieldWeights, LexicalRanker
-    from langchain_tool_selection._llm import LLMRanker
-    from langchain_tool_selection._policy import Reason, Selection
-    from langchain_tool_selection._ranking import Hit, Query, Ranker
-    from langchain_tool_selection._rules import ARITHMETIC, RuleRanker
-    from langchain_tool_selection._schema import SchemaPruning, prune_schema, prune_tool
-    from langchain_tool_selection._semantic import EmbeddingRanker, HybridRanker
-    from langchain_tool_selection._state import thread_usage
-    from langchain_tool_selection._tokens import TokenCount, count_tokens
-    from langchain_tool_selection._usage import CacheUsage
+    from langchain_tool_selection._access.boundary import AccessRuntime, fingerprint_of
+    from langchain_tool_selection._ranking.index import Catalog, ToolIndex
+    from langchain_tool_selection._ranking.lexical import FieldWeights, LexicalRanker
+    from langchain_tool_selection._ranking.llm import LLMRanker
+    from langchain_tool_selection._ranking.protocol import Hit, Query, Ranker
+    from langchain_tool_selection._ranking.rules import ARITHMETIC, RuleRanker
+    from langchain_tool_selection._ranking.semantic import EmbeddingRanker, HybridRanker
+    from langchain_tool_selection._run.activation import Tokens
+    from langchain_tool_selection._run.collect import Collect
+    from langchain_tool_selection._run.discovery import Discovery
+    from langchain_tool_selection._run.state import thread_usage
+    from langchain_tool_selection._run.usage import CacheUsage
+    from langchain_tool_selection._selection.policy import Reason, Selection
+    from langchain_tool_selection._tools.documents import ToolDocument, ToolHints, index_text
+    from langchain_tool_selection._tools.schema import SchemaPruning, prune_schema, prune_tool
+    from langchain_tool_selection._tools.tokens import TokenCount, count_tokens
     from langchain_tool_selection.cost import estimate_cost
     from langchain_tool_selection.middleware import ToolSelectionMiddleware
     from langchain_tool_selection.portable import Tool, discover, lexical_score, select_tools
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
     from langchain_tool_selection.router import Route, ToolRouter
 
 _HOME = {
-    "_access": ("AccessRuntime", "fingerprint_of"),
-    "_activation": ("Tokens",),
-    "_collect": ("Collect",),
-    "_discovery": ("Discovery",),
-    "_documents": ("ToolDocument", "ToolHints", "index_text"),
-    "_index": ("Catalog", "ToolIndex"),
-    "_lexical": ("FieldWeights", "LexicalRanker"),
-    "_llm": ("LLMRanker",),
-    "_policy": ("Reason", "Selection"),
-    "_ranking": ("Hit", "Query", "Ranker"),
-    "_rules": ("ARITHMETIC", "RuleRanker"),
-    "_schema": ("SchemaPruning", "prune_schema", "prune_tool"),
-    "_semantic": ("EmbeddingRanker", "HybridRanker"),
-    "_state": ("thread_usage",),
-    "_tokens": ("TokenCount", "count_tokens"),
-    "_usage": ("CacheUsage",),
+    "_access.boundary": ("AccessRuntime", "fingerprint_of"),
+    "_run.activation": ("Tokens",),
+    "_run.collect": ("Collect",),
+    "_run.discovery": ("Discovery",),
+    "_tools.documents": ("ToolDocument", "ToolHints", "index_text"),
+    "_ranking.index": ("Catalog", "ToolIndex"),
+    "_ranking.lexical": ("FieldWeights", "LexicalRanker"),
+    "_ranking.llm": ("LLMRanker",),
+    "_selection.policy": ("Reason", "Selection"),
+    "_ranking.protocol": ("Hit", "Query", "Ranker"),
+    "_ranking.rules": ("ARITHMETIC", "RuleRanker"),
+    "_tools.schema": ("SchemaPruning", "prune_schema", "prune_tool"),
+    "_ranking.semantic": ("EmbeddingRanker", "HybridRanker"),
+    "_run.state": ("thread_usage",),
+    "_tools.tokens": ("TokenCount", "count_tokens"),
+    "_run.usage": ("CacheUsage",),
     "cost": ("estimate_cost",),
     "middleware": ("ToolSelectionMiddleware",),
     "portable": ("Tool", "discover", "lexical_score", "select_tools"),

@@ -11,7 +11,6 @@ An extra: `pip install 'langchain-tool-selection[deepagents]'`.
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, NamedTuple, NotRequired, cast
@@ -31,9 +30,12 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.types import Command
 
-from langchain_tool_selection._access import AccessRuntime
-from langchain_tool_selection._request import is_deferred, is_harness_tool, name_of
-from langchain_tool_selection._state import PINS, THREAD, ThreadRecord, ToolSelectionState, pins_in
+from langchain_tool_selection._access.boundary import AccessRuntime
+from langchain_tool_selection._ground.log import logger
+from langchain_tool_selection._run.state import ToolSelectionState
+from langchain_tool_selection._selection.pins import PINS, pins_in
+from langchain_tool_selection._selection.record import THREAD, ThreadRecord
+from langchain_tool_selection._tools.shapes import is_deferred, is_harness_tool, name_of
 from langchain_tool_selection.middleware import ToolSelectionMiddleware
 
 try:
@@ -58,7 +60,6 @@ except ImportError as error:
 
 __all__ = ["with_tool_selection"]
 
-logger = logging.getLogger("langchain_tool_selection")
 
 _SLOTS = frozenset(
     """

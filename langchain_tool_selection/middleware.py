@@ -8,7 +8,6 @@ state; the instance holds caches only, so any number of threads and agents may s
 
 from __future__ import annotations
 
-import logging
 import operator
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,7 +28,8 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.types import Command, Overwrite
 
-from langchain_tool_selection._access import (
+from langchain_tool_selection._access.audit import Audit, AuditLevel, tell
+from langchain_tool_selection._access.boundary import (
     Access,
     AccessRuntime,
     Allow,
@@ -37,46 +37,13 @@ from langchain_tool_selection._access import (
     Permitted,
     check_allow,
 )
-from langchain_tool_selection._activation import Activation, Threshold, check_threshold
-from langchain_tool_selection._audit import Audit, AuditLevel, tell
-from langchain_tool_selection._collect import Collect, Collector
-from langchain_tool_selection._definitions import Bound, Definitions
-from langchain_tool_selection._discovery import Discovery, make_discovery_tool, overview_of
-from langchain_tool_selection._documents import ToolHints, digest
-from langchain_tool_selection._exposure import ADDITION_SHARE, Append, Grow, PerTurn, Proxy
-from langchain_tool_selection._index import Catalog
-from langchain_tool_selection._models import ExposureName, ModelTraits, automatic
-from langchain_tool_selection._plan import Plan, Step
-from langchain_tool_selection._policy import (
-    NEAR_MISSES,
-    Limits,
-    OnNoMatch,
-    Reason,
-    Selection,
-    SelectionPolicy,
-    Situation,
-)
-from langchain_tool_selection._proxy import make_call_tool
-from langchain_tool_selection._query import (
-    Turn,
-    conversation_query,
-    is_topic_shift,
-    message_mark,
-    read_turns,
-    summary_query,
-)
-from langchain_tool_selection._ranking import Query
-from langchain_tool_selection._request import (
-    is_deferred,
-    is_harness_tool,
-    name_of,
-    names_in_choice,
-    tools_by_name,
-)
-from langchain_tool_selection._reveal import has_thinking
-from langchain_tool_selection._schema import SchemaPruning
-from langchain_tool_selection._search import Found, SafeSearch, WarnOnce
-from langchain_tool_selection._settings import (
+from langchain_tool_selection._exposure.base import ADDITION_SHARE, Append, Grow, PerTurn, Proxy
+from langchain_tool_selection._exposure.models import ExposureName, ModelTraits, automatic
+from langchain_tool_selection._exposure.reveal import has_thinking
+from langchain_tool_selection._ground.digest import digest
+from langchain_tool_selection._ground.log import WarnOnce, logger
+from langchain_tool_selection._ground.messages import message_mark, state_value
+from langchain_tool_selection._ground.settings import (
     check_budget,
     check_choice,
     check_count,
@@ -85,19 +52,46 @@ from langchain_tool_selection._settings import (
     check_timeout,
     check_type,
 )
-from langchain_tool_selection._shared import Shared
-from langchain_tool_selection._state import (
-    PINS,
-    THREAD,
-    ThreadRecord,
-    ToolSelectionState,
-    current_pins,
-    state_value,
+from langchain_tool_selection._ranking.index import Catalog
+from langchain_tool_selection._ranking.protocol import Query
+from langchain_tool_selection._ranking.query import (
+    Turn,
+    conversation_query,
+    is_topic_shift,
+    read_turns,
+    summary_query,
 )
-from langchain_tool_selection._tool_call import ToolCall
+from langchain_tool_selection._run.activation import Activation, Threshold, check_threshold
+from langchain_tool_selection._run.call_tool import make_call_tool
+from langchain_tool_selection._run.collect import Collect, Collector
+from langchain_tool_selection._run.discovery import Discovery, make_discovery_tool, overview_of
+from langchain_tool_selection._run.planner import Plan, Step
+from langchain_tool_selection._run.search import Found, SafeSearch
+from langchain_tool_selection._run.shared import Shared
+from langchain_tool_selection._run.state import ToolSelectionState
+from langchain_tool_selection._run.tool_call import ToolCall
+from langchain_tool_selection._selection.pins import PINS, current_pins
+from langchain_tool_selection._selection.policy import (
+    NEAR_MISSES,
+    Limits,
+    OnNoMatch,
+    Reason,
+    Selection,
+    SelectionPolicy,
+    Situation,
+)
+from langchain_tool_selection._selection.record import THREAD, ThreadRecord
+from langchain_tool_selection._tools.definitions import Bound, Definitions
+from langchain_tool_selection._tools.documents import ToolHints
+from langchain_tool_selection._tools.schema import SchemaPruning
+from langchain_tool_selection._tools.shapes import (
+    is_deferred,
+    is_harness_tool,
+    name_of,
+    names_in_choice,
+    tools_by_name,
+)
 from langchain_tool_selection.portable import check_names, check_top_k
-
-logger = logging.getLogger("langchain_tool_selection")
 
 
 class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
@@ -383,7 +377,7 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         turns = self._turns(request)
         own_query = self._own_query(request, degraded)
         key = _key(turns, own_query, domains)
-        pins, evicted = current_pins(request.state, record, tools, self._max_pins)
+        pins, evicted = current_pins(request.state, record is not None, tools, self._max_pins)
         plan = Plan(
             request,
             tools,

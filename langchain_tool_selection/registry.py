@@ -20,12 +20,12 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from langchain_tool_selection._documents import ToolDocument, ToolHints, document_of, with_hints
-from langchain_tool_selection._index import ToolIndex
-from langchain_tool_selection._ranking import Query
-from langchain_tool_selection._schema import SchemaPruning, prune_tool
-from langchain_tool_selection._settings import check_choice
-from langchain_tool_selection._tokens import count_tokens
+from langchain_tool_selection._ground.settings import check_choice
+from langchain_tool_selection._ranking.index import ToolIndex
+from langchain_tool_selection._ranking.protocol import Query
+from langchain_tool_selection._tools.documents import ToolDocument, ToolHints, document_of, with_hints
+from langchain_tool_selection._tools.schema import SchemaPruning, prune_tool
+from langchain_tool_selection._tools.tokens import count_tokens
 from langchain_tool_selection.portable import check_names, check_top_k
 
 Provider = Literal["openai", "openai_responses", "anthropic"]

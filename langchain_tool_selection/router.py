@@ -13,12 +13,12 @@ from typing import Any, Literal, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
 
-from langchain_tool_selection._documents import ToolDocument
-from langchain_tool_selection._index import ToolIndex
-from langchain_tool_selection._llm import ModelChoice
-from langchain_tool_selection._ranking import Hit, Query
-from langchain_tool_selection._rules import RuleRanker, Rules
-from langchain_tool_selection._settings import check_count, check_number
+from langchain_tool_selection._ground.settings import check_count, check_number
+from langchain_tool_selection._ranking.index import ToolIndex
+from langchain_tool_selection._ranking.llm import ModelChoice
+from langchain_tool_selection._ranking.protocol import Hit, Query
+from langchain_tool_selection._ranking.rules import RuleRanker, Rules
+from langchain_tool_selection._tools.documents import ToolDocument
 
 Tier: TypeAlias = Literal["rule", "shortlist", "model", "none"]
 

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from langchain_tool_selection._ground.untrusted import visible
 from langchain_tool_selection.cli._shared import (
     TOOLS_HELP,
     AsJson,
@@ -24,7 +25,6 @@ from langchain_tool_selection.cli._shared import (
     quietly,
     ranker_of,
     request_line,
-    visible,
 )
 
 if TYPE_CHECKING:

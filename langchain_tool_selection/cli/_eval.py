@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from langchain_tool_selection._ground.untrusted import visible
 from langchain_tool_selection.cli._shared import (
     TOOLS_HELP,
     AsJson,
@@ -24,7 +25,6 @@ from langchain_tool_selection.cli._shared import (
     quietly,
     ranker_of,
     request_line,
-    visible,
 )
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _report(path: Path) -> Report:
 
 
 def _measured(tools: ToolSet, cases: Sequence[Any], ranker: Any, settings: dict[str, Any]) -> Report:
-    from langchain_tool_selection._ranking import as_ranker
+    from langchain_tool_selection._ranking.choice import as_ranker
     from langchain_tool_selection.evals.run import evaluate as measure
 
     checked = as_ranker(ranker)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from langchain_tool_selection._ground.untrusted import visible
 from langchain_tool_selection.cli._shared import (
     AsJson,
     ToolsArgument,
@@ -17,7 +18,6 @@ from langchain_tool_selection.cli._shared import (
     given,
     progress,
     quietly,
-    visible,
 )
 
 _SHOWN = 10

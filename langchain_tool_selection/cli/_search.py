@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from langchain_tool_selection._ground.untrusted import visible
 from langchain_tool_selection.cli._shared import (
     AsJson,
     RankerOption,
@@ -19,7 +20,6 @@ from langchain_tool_selection.cli._shared import (
     given,
     quietly,
     ranker_of,
-    visible,
 )
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ def search(
 
 
 def _found(tools: ToolSet, query: str, tool: str | None, top_k: int, ranker: str) -> dict[str, Any]:
-    from langchain_tool_selection._index import ToolIndex
-    from langchain_tool_selection._ranking import Query
+    from langchain_tool_selection._ranking.index import ToolIndex
+    from langchain_tool_selection._ranking.protocol import Query
     from langchain_tool_selection.evals._explain import Explainer
 
     catalog = ToolIndex(ranker_of(ranker)).sync(tools.documents)

@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from langchain_tool_selection._documents import ToolDocument
-from langchain_tool_selection._index import Catalog, ToolIndex
-from langchain_tool_selection._knowledge import FAMILIES
-from langchain_tool_selection._lexical import LexicalRanker, Match
-from langchain_tool_selection._ranking import Query
-from langchain_tool_selection._text import Word, query_words, terms
+from langchain_tool_selection._ranking.index import Catalog, ToolIndex
+from langchain_tool_selection._ranking.knowledge import FAMILIES
+from langchain_tool_selection._ranking.lexical import LexicalRanker, Match
+from langchain_tool_selection._ranking.protocol import Query
+from langchain_tool_selection._ranking.text import Word, query_words, terms
+from langchain_tool_selection._tools.documents import ToolDocument
 from langchain_tool_selection.evals.catalogs import read_tools
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -18,10 +18,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal, get_args
 
-from langchain_tool_selection._documents import ToolDocument
-from langchain_tool_selection._index import Catalog, ToolIndex
-from langchain_tool_selection._ranking import Query
-from langchain_tool_selection._text import one_line, query_terms, terms
+from langchain_tool_selection._ground.untrusted import one_line
+from langchain_tool_selection._ranking.index import Catalog, ToolIndex
+from langchain_tool_selection._ranking.protocol import Query
+from langchain_tool_selection._ranking.text import query_terms, terms
+from langchain_tool_selection._tools.documents import ToolDocument
 from langchain_tool_selection.evals._explain import telling_words
 from langchain_tool_selection.evals.catalogs import ToolSet, read_tools
 

@@ -28,12 +28,12 @@ from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langchain_core.tools import StructuredTool
 from langgraph.errors import GraphRecursionError
 
-from langchain_tool_selection._documents import ToolDocument
-from langchain_tool_selection._models import ExposureName, ModelTraits
-from langchain_tool_selection._prices import Prices, prices_of
-from langchain_tool_selection._query import is_from_user, text_of, tool_calls
-from langchain_tool_selection._settings import check_choice, check_count
-from langchain_tool_selection._usage import CacheUsage
+from langchain_tool_selection._exposure.models import ExposureName, ModelTraits
+from langchain_tool_selection._ground.messages import is_from_user, text_of, tool_calls
+from langchain_tool_selection._ground.settings import check_choice, check_count
+from langchain_tool_selection._run.usage import CacheUsage
+from langchain_tool_selection._tools.documents import ToolDocument
+from langchain_tool_selection.cost.prices import Prices, prices_of
 from langchain_tool_selection.evals._files import shortened
 from langchain_tool_selection.evals.cases import Case, read_cases
 from langchain_tool_selection.evals.catalogs import ToolSet, read_tools, runnable_tools

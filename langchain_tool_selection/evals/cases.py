@@ -20,9 +20,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from langchain_tool_selection._documents import ToolHints, digest
-from langchain_tool_selection._query import conversation_query, is_from_user, read_turns, text_of, tool_calls
-from langchain_tool_selection._ranking import Query
+from langchain_tool_selection._ground.digest import digest
+from langchain_tool_selection._ground.messages import is_from_user, text_of, tool_calls
+from langchain_tool_selection._ranking.protocol import Query
+from langchain_tool_selection._ranking.query import conversation_query, read_turns
+from langchain_tool_selection._tools.documents import ToolHints
 from langchain_tool_selection.evals._files import FileError, kind_of, parse_json, parse_lines, read_text
 
 GENERATED = "generated"

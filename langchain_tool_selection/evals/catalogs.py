@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from langchain_tool_selection._documents import ToolDocument, document_of
+from langchain_tool_selection._tools.documents import ToolDocument, document_of
 from langchain_tool_selection.evals._files import (
     FileError,
     kind_of,

@@ -14,10 +14,10 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from langchain_tool_selection._documents import ToolDocument
-from langchain_tool_selection._query import text_of
-from langchain_tool_selection._settings import check_count
-from langchain_tool_selection._text import one_line
+from langchain_tool_selection._ground.messages import text_of
+from langchain_tool_selection._ground.settings import check_count
+from langchain_tool_selection._ground.untrusted import one_line
+from langchain_tool_selection._tools.documents import ToolDocument
 from langchain_tool_selection.evals.cases import GENERATED, Case
 from langchain_tool_selection.evals.catalogs import ToolSet, read_tools
 

@@ -21,9 +21,9 @@ from statistics import fmean
 from time import perf_counter_ns
 from typing import Any
 
-from langchain_tool_selection._documents import ToolHints
-from langchain_tool_selection._index import Catalog, ToolIndex
-from langchain_tool_selection._settings import check_count
+from langchain_tool_selection._ground.settings import check_count
+from langchain_tool_selection._ranking.index import Catalog, ToolIndex
+from langchain_tool_selection._tools.documents import ToolHints
 from langchain_tool_selection.evals._explain import Explainer, Explanation, WordShare
 from langchain_tool_selection.evals._files import FileError, kind_of
 from langchain_tool_selection.evals.cases import GENERATED, Case, read_cases

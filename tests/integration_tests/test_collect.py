@@ -8,7 +8,7 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 
 from langchain_tool_selection import Collect, ToolSelectionMiddleware
-from langchain_tool_selection._collect import NAMESPACE
+from langchain_tool_selection._run.collect import NAMESPACE
 from langchain_tool_selection.evals import load_cases
 from langchain_tool_selection.testing import call, calls
 

@@ -26,8 +26,8 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 from langchain_tool_selection import Discovery, _exposure
-from langchain_tool_selection._state import thread_usage
-from langchain_tool_selection._usage import CacheUsage
+from langchain_tool_selection._run.state import thread_usage
+from langchain_tool_selection._run.usage import CacheUsage
 from langchain_tool_selection.testing import ScriptedChatModel, call, calls, scripted_client
 
 from .agents import (

@@ -12,7 +12,7 @@ import pytest
 from langchain_core.tools import BaseTool
 
 from langchain_tool_selection import SchemaPruning, ToolIndex, ToolSelectionMiddleware, prune_tool
-from langchain_tool_selection._tokens import count_tokens
+from langchain_tool_selection._tools.tokens import count_tokens
 from langchain_tool_selection.demo.mcp_servers import (
     Outcome,
     Workplace,

@@ -8,7 +8,8 @@ from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, 
 from pydantic import BaseModel, Field
 
 from langchain_tool_selection import ToolDocument
-from langchain_tool_selection._documents import content_key, digest, document_of
+from langchain_tool_selection._ground.digest import digest
+from langchain_tool_selection._tools.documents import content_key, document_of
 
 SCHEMA = {
     "type": "object",
@@ -244,7 +245,7 @@ def test_a_lone_surrogate_has_a_fingerprint():
 
 def test_fingerprints_are_the_same_in_every_process(run_python):
     code = (
-        "from langchain_tool_selection._documents import document_of; "
+        "from langchain_tool_selection._tools.documents import document_of; "
         "schema = {'properties': {name: {'description': name * 2} for name in 'zyxabc'}}; "
         "print(document_of({'name': 'weather', 'domain': 'meteo', 'parameters': schema}).fingerprint)"
     )

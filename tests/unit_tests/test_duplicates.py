@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_tool_selection import ToolDocument
-from langchain_tool_selection._duplicates import duplicate_of, near_duplicates
+from langchain_tool_selection._ranking.duplicates import duplicate_of, near_duplicates
 
 CITY = (("city", "The city."),)
 

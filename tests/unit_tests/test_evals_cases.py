@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_tool_selection._query import conversation_query, read_turns
+from langchain_tool_selection._ranking.query import conversation_query, read_turns
 from langchain_tool_selection.evals import Case, FileError, hints_from, load_cases, save_cases
 
 HISTORY = ({"role": "user", "content": "weather in Oslo?"}, {"role": "assistant", "content": "Rain."})

@@ -9,7 +9,7 @@ from langchain.chat_models import init_chat_model
 from langchain_core.language_models import FakeListChatModel, GenericFakeChatModel
 from langchain_openai import AzureChatOpenAI, ChatOpenAI
 
-from langchain_tool_selection._models import ModelTraits, automatic
+from langchain_tool_selection._exposure.models import ModelTraits, automatic
 from langchain_tool_selection.testing import ScriptedChatModel
 
 OFF = {"type": "disabled"}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_tool_selection import Hit, Reason, Selection
-from langchain_tool_selection._policy import SelectionPolicy, Situation
+from langchain_tool_selection._selection.policy import SelectionPolicy, Situation
 
 ABC = ("alpha", "beta", "gamma", "delta", "epsilon")
 

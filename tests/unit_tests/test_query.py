@@ -6,14 +6,12 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 
 from langchain_tool_selection import LexicalRanker, Query, ToolDocument, ToolIndex
-from langchain_tool_selection._query import (
+from langchain_tool_selection._ground.messages import is_from_user, text_of, tool_calls
+from langchain_tool_selection._ranking.query import (
     conversation_query,
-    is_from_user,
     is_topic_shift,
     read_turns,
     summary_query,
-    text_of,
-    tool_calls,
 )
 
 SUMMARY = HumanMessage(

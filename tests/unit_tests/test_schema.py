@@ -12,9 +12,9 @@ from jsonschema.validators import validator_for
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from schemas import tool_schemas, values_for
 
-from langchain_tool_selection._schema import SchemaPruning, prune_schema, prune_tool
-from langchain_tool_selection._sentences import first_paragraph, first_sentence
-from langchain_tool_selection._tokens import count_tokens
+from langchain_tool_selection._ground.sentences import first_paragraph, first_sentence
+from langchain_tool_selection._tools.schema import SchemaPruning, prune_schema, prune_tool
+from langchain_tool_selection._tools.tokens import count_tokens
 
 
 def text(description: str = "", **more: Any) -> dict[str, Any]:
@@ -554,7 +554,7 @@ class TestTools:
 
     def test_the_bytes_are_the_same_in_every_process(self, run_python: Any) -> None:
         code = (
-            "import json; from langchain_tool_selection._schema import *\n"
+            "import json; from langchain_tool_selection._tools.schema import *\n"
             f"print(json.dumps(prune_tool({DOCKER_RUN!r}, SchemaPruning(keep=['env', 'name', 'ports', 'x']))))"
         )
         assert run_python(code, hash_seed=1) == run_python(code, hash_seed=2)

@@ -7,14 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain.agents.middleware.types import PrivateStateAttr
 
-from langchain_tool_selection._state import (
-    THREAD,
-    ThreadRecord,
-    ToolSelectionState,
-    last_write,
-    merge_pins,
-    pins_in,
-)
+from langchain_tool_selection._run.state import ToolSelectionState, last_write
+from langchain_tool_selection._selection.pins import merge_pins, pins_in
+from langchain_tool_selection._selection.record import THREAD, ThreadRecord
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -74,7 +69,7 @@ def test_the_reducer_changes_neither_of_its_arguments():
 
 def test_a_set_of_pins_has_the_same_order_in_every_process(run_python):
     code = (
-        "from langchain_tool_selection._state import merge_pins; "
+        "from langchain_tool_selection._selection.pins import merge_pins; "
         "print(merge_pins([], {f'tool_{i}' for i in range(12)}))"
     )
     assert run_python(code, hash_seed=1) == run_python(code, hash_seed=2)

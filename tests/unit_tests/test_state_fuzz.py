@@ -16,17 +16,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Overwrite
 
 from langchain_tool_selection import CacheUsage, ToolSelectionMiddleware, thread_usage
-from langchain_tool_selection._state import (
-    PINS,
-    THREAD,
-    USAGE,
-    ThreadRecord,
-    add_usage,
-    current_pins,
-    last_write,
-    merge_pins,
-    pins_in,
-)
+from langchain_tool_selection._run.state import USAGE, add_usage, last_write
+from langchain_tool_selection._selection.pins import PINS, current_pins, merge_pins, pins_in
+from langchain_tool_selection._selection.record import THREAD, ThreadRecord
 from langchain_tool_selection.testing import ScriptedChatModel, call
 
 KEYS = (PINS, THREAD, USAGE)

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_tool_selection._text import MAX_CHARACTERS, normalize, one_line, query_terms, sentences, terms
+from langchain_tool_selection._ground.untrusted import MAX_CHARACTERS, normalize, one_line
+from langchain_tool_selection._ranking.text import query_terms, sentences, terms
 
 # -- identifiers
 

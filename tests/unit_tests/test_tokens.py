@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.messages.utils import count_tokens_approximately
 
-from langchain_tool_selection._tokens import _ENCODINGS, TokenCount, count_tokens
+from langchain_tool_selection._tools.tokens import _ENCODINGS, TokenCount, count_tokens
 from langchain_tool_selection.testing import ScriptedChatModel
 
 TOOLS: list[dict[str, Any]] = [
@@ -79,7 +79,7 @@ made_up.__globals__["load_tiktoken_bpe"] = openai_public.load_tiktoken_bpe
 registry.list_encoding_names()
 registry.ENCODING_CONSTRUCTORS["made_up"] = made_up
 model.MODEL_TO_ENCODING["gpt-made-up"] = model.MODEL_TO_ENCODING["ft:gpt-made-up:us"] = "made_up"
-from langchain_tool_selection._tokens import count_tokens
+from langchain_tool_selection._tools.tokens import count_tokens
 print(json.dumps([count_tokens([{{"name": "t"}}], name) for name in {models!r}]))
 """
         return json.loads(run_python(code))
@@ -118,7 +118,7 @@ def test_a_chat_model_says_its_own_name(attribute: str) -> None:
 def test_it_needs_no_tiktoken(run_python: Any) -> None:
     code = (
         "import sys; sys.modules['tiktoken'] = None\n"
-        "from langchain_tool_selection._tokens import count_tokens\n"
+        "from langchain_tool_selection._tools.tokens import count_tokens\n"
         "print(count_tokens([{'name': 't'}], 'gpt-4o').counter)"
     )
     assert run_python(code) == "approximate"

@@ -1,0 +1,1 @@
+"""What a run may use: rules, the boundary, the audit log."""

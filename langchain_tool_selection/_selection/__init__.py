@@ -1,0 +1,1 @@
+"""Which tools to show, and what a thread remembers of that. Pure: no input or output."""

@@ -1,0 +1,285 @@
+"""Which tools to show, given what ranking found and what must stay. Pure: no I/O, no agent.
+
+`SelectionPolicy.select` is the only decision in the package about what a model sees. It works on names
+in registration order and gives back a `Selection`, which says of each name why it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Literal
+
+from langchain_tool_selection._ranking.protocol import Hit
+
+ReasonKind = Literal[
+    "core",
+    "provider",
+    "deferred",
+    "forced",
+    "discovery",
+    "pinned",
+    "used",
+    "rank",
+    "previous",
+    "fill",
+    "turn",
+    "all",
+]
+OnNoMatch = Literal["previous", "fill"]
+
+NEAR_MISSES = 5
+"""How many of the best tools that were not shown a selection names."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a tool is shown.
+
+    Attributes:
+        kind: "core" (always included), "provider" (a provider's own tool), "deferred" (the provider
+            loads it on demand), "forced" (tool_choice names it), "discovery" (the search tool),
+            "pinned" (found earlier), "used" (called in a recent turn), "rank" (among the best for the
+            request), "previous" (nothing matched: kept from before), "fill" (nothing matched: first
+            by registration), "turn" (shown before, and kept for the turn or for the thread), "all"
+            (nothing is hidden).
+        rank: 1 for the best; only for kind "rank", and only on the call that ranked.
+        score: The ranker's score; likewise.
+    """
+
+    kind: ReasonKind
+    rank: int | None = None
+    score: float | None = None
+
+    def __str__(self) -> str:
+        """For people: `pinned`, or `rank 3 at 4.2`."""
+        if self.rank is None or self.score is None:
+            return self.kind
+        return f"{self.kind} {self.rank} at {self.score:.3g}"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What keeps a tool from being shown although it ranks.
+
+    Attributes:
+        budget: Tokens that all shown tools may take together; `None` for no limit. What must stay stays,
+            even beyond it.
+        tokens: What a tool takes, by its name.
+        alike: For tools that say the same as others, the name that stands for all of them; such tools
+            are shown one at a time.
+    """
+
+    budget: int | None = None
+    tokens: Callable[[str], int] = lambda name: 0
+    alike: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Everything that a selection depends on beside the ranking.
+
+    Attributes:
+        names: All tools of the request, in registration order, unique.
+        kept: Tools that this request must not hide, each with the reason.
+        pinned: Pins, in the order they came; names that are not in `names` are passed over.
+        used: Tools called in recent turns.
+        shown: What has been shown and stays, in its order: by the previous call of the same user turn,
+            or by the thread so far where what is shown only grows.
+        matched: What of the shown matched the request when this turn was ranked; `None` on its first
+            call.
+        previous: What of the shown matched in the turn before.
+        room: How many tools may be added by rank; `None` means the policy's `top_k`.
+        share: Tools that score less than this share of the best hit are not added.
+        limits: What else keeps a tool from being added.
+    """
+
+    names: Sequence[str] = ()
+    kept: Mapping[str, Reason] = field(default_factory=dict)
+    pinned: Sequence[str] = ()
+    used: frozenset[str] = frozenset()
+    shown: Sequence[str] = ()
+    matched: Sequence[str] | None = None
+    previous: Sequence[str] = ()
+    room: int | None = None
+    share: float = 0.0
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What one model call is shown, and why.
+
+    Attributes:
+        names: The tools shown, in the order they are sent; a provider's nameless tool by its type, in
+            angle brackets.
+        reasons: For each of them, why.
+        matched: Those that match the request, or stand in for want of a match: what a later turn
+            without a match falls back on.
+        hidden: How many tools were withheld.
+        near_misses: The best-scoring tools that were not shown, best first, at most five.
+        exposure: How they are shown; see `ToolSelectionMiddleware`. "all" where nothing is hidden.
+        changed: Whether the tools array differs from that of the call before, so that nothing of the
+            prompt is cached; `None` if there was no call before.
+        why: What changed it; empty if nothing did.
+        revealed: What this call adds to the conversation without a change of the tools array.
+        cut: Tools that rank, but do not fit the token budget, best first.
+        alike: Tools that rank, but say the same as one that is shown: that one, for each.
+        degraded: What failed and was worked around; empty if all went well.
+        evicted: Pins that were dropped by this call because there were more than allowed.
+    """
+
+    names: tuple[str, ...]
+    reasons: Mapping[str, Reason]
+    matched: tuple[str, ...] = ()
+    hidden: int = 0
+    near_misses: tuple[Hit, ...] = ()
+    exposure: str = ""
+    changed: bool | None = None
+    why: str = ""
+    revealed: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()
+    alike: Mapping[str, str] = field(default_factory=dict)
+    degraded: str = ""
+    evicted: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the selection as JSON values, for events, traces and logs."""
+        return {
+            "shown": {name: str(self.reasons[name]) for name in self.names},
+            "hidden": self.hidden,
+            "near_misses": {hit.name: round(float(hit.score), 4) for hit in self.near_misses},
+            "exposure": self.exposure,
+            "changed": self.changed,
+            "why": self.why,
+            "revealed": list(self.revealed),
+            "cut": list(self.cut),
+            "alike": dict(self.alike),
+            "degraded": self.degraded,
+            "evicted": list(self.evicted),
+        }
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td><code>{escape(name)}</code></td><td>{escape(str(self.reasons[name]))}</td></tr>"
+            for name in self.names
+        )
+        misses = ", ".join(f"{escape(hit.name)} ({hit.score:.3g})" for hit in self.near_misses)
+        note = f"{self.hidden} hidden" + (f"; nearest: {misses}" if misses else "")
+        note += f"; degraded: {escape(self.degraded)}" if self.degraded else ""
+        return f"<table><tr><th>tool</th><th>shown because</th></tr>{rows}</table><p>{note}</p>"
+
+
+@dataclass(frozen=True)
+class SelectionPolicy:
+    """The settings that decide what is shown. Validated by the middleware that takes them.
+
+    Attributes:
+        top_k: How many tools are shown by rank, beside the kept ones.
+        min_score: Hits below it do not count; `None` counts all.
+        on_no_match: What to show by rank when nothing matches: what the turn before showed
+            ("previous"), or the first `top_k` by registration ("fill").
+    """
+
+    top_k: int = 15
+    min_score: float | None = None
+    on_no_match: OnNoMatch = "previous"
+
+    def select(self, situation: Situation, hits: Sequence[Hit] = ()) -> Selection:
+        """Choose the tools for one model call.
+
+        Args:
+            situation: What is there and what must stay.
+            hits: What ranking found, best first; not looked at when the turn was ranked before.
+        """
+        present = frozenset(situation.names)
+        pinned = {name: Reason("pinned") for name in situation.pinned if name in present}
+        used = {name: Reason("used") for name in situation.names if name in situation.used}
+        kept = {**pinned, **situation.kept}
+        floor = float("-inf") if self.min_score is None else self.min_score
+        hits = [hit for hit in hits if hit.score >= floor and hit.name in present]
+        # What has been shown stays, whatever brought it: the list must not shrink in between.
+        shown = {name: Reason("turn") for name in situation.shown if name in present}
+        admission = _Admission(situation.limits, [*shown, *used, *kept])
+        by_rank = self._by_rank(situation, hits, admission)
+        reasons = {**shown, **used, **by_rank, **kept}
+        if not reasons:
+            # Without a search tool, a model that is shown nothing can do nothing.
+            fitting = _Admission(situation.limits, ()).take(situation.names, max(1, self.top_k))
+            reasons = by_rank = dict.fromkeys(fitting or situation.names[:1], Reason("fill"))
+        names = _ordered(situation, reasons)
+        return Selection(
+            names=names,
+            reasons=reasons,
+            matched=tuple(by_rank | dict.fromkeys(hit.name for hit in hits if hit.name in reasons)),
+            hidden=len(situation.names) - len(names),
+            near_misses=tuple(hit for hit in hits if hit.name not in reasons)[:NEAR_MISSES],
+            cut=tuple(admission.cut),
+            alike=admission.alike,
+        )
+
+    def _by_rank(self, situation: Situation, hits: Sequence[Hit], admission: _Admission) -> dict[str, Reason]:
+        present = frozenset(situation.names)
+        room = self.top_k if situation.room is None else situation.room
+        if situation.matched is not None:
+            return {name: Reason("turn") for name in situation.matched if name in present}
+        if hits:
+            best = hits[0].score
+            floor = situation.share * best if situation.share and best > 0 else float("-inf")
+            ranked = {hit.name: Reason("rank", rank, hit.score) for rank, hit in enumerate(hits, 1)}
+            good = [hit.name for hit in hits if hit.score >= floor]
+            return {name: ranked[name] for name in admission.take(good, room)}
+        if self.on_no_match == "fill":
+            return dict.fromkeys(admission.take(situation.names, room), Reason("fill"))
+        return {name: Reason("previous") for name in situation.previous if name in present}
+
+
+class _Admission:
+    """Takes tools in, in the order they come, beside those that are `kept` anyway."""
+
+    def __init__(self, limits: Limits, kept: Iterable[str]) -> None:
+        self.cut: list[str] = []
+        self.alike: dict[str, str] = {}
+        self._limits = limits
+        self._kept = dict.fromkeys(kept)
+        self._stands_for = {limits.alike.get(name, name): name for name in self._kept}
+
+    def take(self, names: Iterable[str], room: int) -> list[str]:
+        """Return up to `room` of the names, and note what was left out."""
+        taken: list[str] = []
+        left = self._limits.budget
+        if left is not None:
+            left -= sum(map(self._limits.tokens, self._kept))
+        for name in names:
+            if len(taken) >= room:
+                break
+            group = self._limits.alike.get(name, name)
+            if name in self._kept:
+                continue
+            if group in self._stands_for:
+                self.alike[name] = self._stands_for[group]
+                continue
+            if left is not None:
+                if (tokens := self._limits.tokens(name)) > left:
+                    self.cut.append(name)
+                    continue
+                left -= tokens
+            self._stands_for[group] = name
+            taken.append(name)
+        return taken
+
+
+def _ordered(situation: Situation, shown: Mapping[str, Reason]) -> tuple[str, ...]:
+    """Order the tools so that what is shown already keeps its place, and additions come last.
+
+    Registration order first, then pins in the order they came. Within one user turn the list of the
+    call before is the beginning of the next one, because providers cache by prefix. Deferred tools go
+    ahead of all: a provider puts its cache mark on the last tool, and rejects it on a deferred one.
+    """
+    pins_last = [name for name in situation.pinned if shown.get(name) == Reason("pinned")]
+    by_registration = [name for name in situation.names if name in shown and name not in pins_last]
+    names = dict.fromkeys(
+        [*(name for name in situation.shown if name in shown), *by_registration, *pins_last]
+    )
+    return tuple(sorted(names, key=lambda name: shown[name].kind != "deferred"))

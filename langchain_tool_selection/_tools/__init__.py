@@ -1,0 +1,1 @@
+"""What is known of a tool, and what is sent of it."""

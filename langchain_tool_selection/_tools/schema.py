@@ -1,0 +1,350 @@
+"""Smaller schemas: what a model needs to call a tool, without what it does not.
+
+The schema that is sent shrinks, the tool that runs stays whole, so one promise must hold: **what is valid
+for the pruned schema is valid for the original**. A rule may therefore narrow what a schema accepts, never
+widen it. An object that loses optional parameters is closed (`additionalProperties: false`), because a
+property that nobody describes any more could be anything.
+
+Narrowing is safe only where the original's verdict follows from the part's: through `properties`, `items`,
+`anyOf`. Under `not`, `if`, `oneOf`, or beside a keyword that counts or names properties, a narrower part can
+make the whole wider or impossible. There only annotations go, which no validator reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+from urllib.parse import unquote
+
+from langchain_tool_selection._ground.sentences import first_paragraph, first_sentence
+from langchain_tool_selection._ground.settings import check_count
+from langchain_tool_selection._tools.dialect import (
+    LISTS,
+    META,
+    NAMED,
+    SINGLE,
+    NamedReferenceError,
+    Schema,
+    modern,
+    property_names,
+    referred,
+)
+
+_LARGEST = 5_000
+"""Subschemas of a schema whose references are all resolved; beyond it they stay references. Definitions
+that refer to each other twice double with every step, and a schema is a stranger's text."""
+
+_ANNOTATIONS = META | {"description", "deprecated", "readOnly", "writeOnly"}
+
+# Here a narrower part means a narrower whole.
+_COVARIANT = frozenset({"properties", "additionalProperties", "items", "prefixItems", "anyOf"})
+# Beside these it may not, or may leave nothing that is valid.
+_ENTANGLED = frozenset(
+    {"allOf", "oneOf", "not", "if", "then", "else", "contains", "propertyNames", "patternProperties"}
+    | {"dependentSchemas", "dependentRequired", "minProperties", "unevaluatedItems", "unevaluatedProperties"}
+    | {"$ref"}
+)
+_NOTE = re.compile(r"\s*(\(first \d+ of \d+ values\))$")
+# References of these kinds depend on where they are met. Nothing is pruned rather than too much.
+_DYNAMIC = frozenset({"$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$anchor"})
+
+
+@dataclass(frozen=True)
+class SchemaPruning:
+    """What is left of a tool's schema when it is sent.
+
+    Required parameters always stay, nested ones too. Of the tool's description the first paragraph stays, of
+    every other description the first sentence. Titles, defaults, examples, `$schema`, `$id` and `$comment`
+    go, references are resolved. The tool itself is untouched: it accepts what it always accepted.
+
+    Example:
+        >>> options = {name: {"type": "string"} for name in ("image", "ports", "env", "user")}
+        >>> schema = {"type": "object", "properties": options, "required": ["image"]}
+        >>> list(prune_schema(schema, SchemaPruning(keep=["ports"]))["properties"])
+        ['image', 'ports']
+
+    Attributes:
+        keep: Names of optional parameters that stay wherever they occur, nested ones too; or a mapping
+            from a tool's name to the names that stay in that tool.
+        keep_all_up_to: An object of so many properties or fewer keeps all of them. Larger ones keep the
+            required ones and those in `keep`; a nested object that would be left with none keeps all.
+        keep_if_none_required: Whether a tool that would be left without any parameter keeps them all as
+            well. Some servers mark nothing as required, and say what is only in the descriptions. By
+            default, such a tool's description names its parameters; see `prune_tool`.
+        longest_enum: A list of values longer than this is cut to its first so many, and the description
+            says so. What is listed is valid; the tool also takes what is not.
+    """
+
+    keep: Collection[str] | Mapping[str, Collection[str]] = ()
+    keep_all_up_to: int = 3
+    keep_if_none_required: bool = False
+    longest_enum: int = 20
+
+    def __post_init__(self) -> None:
+        check_count("keep_all_up_to", self.keep_all_up_to)
+        check_count("longest_enum", self.longest_enum, at_least=1)
+        if not isinstance(self.keep_if_none_required, bool):
+            msg = f"keep_if_none_required must be True or False, got {self.keep_if_none_required!r}"
+            raise TypeError(msg)
+        if isinstance(self.keep, Mapping):
+            _check_names("keep", "tool", list(self.keep))
+            keep: Any = {
+                tool: _check_names(f"keep[{tool!r}]", "parameter", names) for tool, names in self.keep.items()
+            }
+        else:
+            keep = _check_names("keep", "parameter", self.keep)
+        object.__setattr__(self, "keep", keep)
+
+    def __hash__(self) -> int:
+        keep = frozenset(self.keep.items()) if isinstance(self.keep, Mapping) else self.keep
+        return hash((keep, self.keep_all_up_to, self.keep_if_none_required, self.longest_enum))
+
+    def kept(self, tool: str) -> frozenset[str]:
+        """Return the names of the optional parameters that stay in the tool of this name."""
+        return frozenset(self.keep.get(tool, ()) if isinstance(self.keep, Mapping) else self.keep)
+
+    def unknown(self, tools: Collection[Mapping[str, Any]]) -> list[str]:
+        """Return what `keep` names and no tool has, sorted: `name`, or of a mapping `tool` or `tool.name`.
+
+        Args:
+            tools: Tool dicts, as `prune_tool` takes them, before pruning.
+        """
+        names = {name: frozenset(property_names(schema)) for name, schema in map(_name_and_schema, tools)}
+        if not isinstance(self.keep, Mapping):
+            return sorted(frozenset(self.keep).difference(*names.values()))
+        absent = [tool for tool in self.keep if tool not in names]
+        lost = [
+            f"{tool}.{name}" for tool in self.keep if tool in names for name in self.kept(tool) - names[tool]
+        ]
+        return sorted(absent + lost)
+
+
+def prune_tool(tool: Mapping[str, Any], options: SchemaPruning | None = None) -> dict[str, Any]:
+    """Return a copy of a tool dict with its schema pruned and its description cut to one paragraph.
+
+    A tool that would look as if it took nothing, because it requires none of its parameters, says in its
+    description what they are called: `Also takes: limit, offset, filter, order.`
+
+    Args:
+        tool: OpenAI's shape (`{"type": "function", "function": {...}}`), or flat: `name`, `description` and
+            a schema under `parameters`, `input_schema` or `inputSchema`. The result has the same shape.
+            Where the schema is `None` it becomes one without parameters, because converters insist on
+            one. A dict without a schema, such as a provider's own tool, comes back as it is. Other keys
+            stay, except `input_examples`, which the pruned schema may not allow.
+        options: What stays; the defaults if `None`.
+
+    Raises:
+        TypeError: `tool` is no mapping.
+    """
+    if not isinstance(tool, Mapping):
+        msg = f"a tool to prune must be a dict, got {type(tool).__name__}"
+        raise TypeError(msg)
+    function = tool.get("function")
+    if isinstance(function, Mapping):
+        return {**deepcopy(dict(tool)), "function": prune_tool(function, options)}
+    key = _schema_key(tool)
+    if key is None or not isinstance(tool[key], Mapping | None):
+        return deepcopy(dict(tool))
+    pruned = {k: deepcopy(v) for k, v in tool.items() if k not in (key, "input_examples")}
+    pruned[key] = prune_schema(tool[key] or {}, options, tool=str(tool.get("name", "")))
+    if isinstance(pruned.get("description"), str):
+        pruned["description"] = first_paragraph(pruned["description"])
+    if dropped := _all_dropped(tool[key] or {}, pruned[key]):
+        pruned["description"] = f"{pruned.get('description') or ''}\nAlso takes: {dropped}.".lstrip()
+    return pruned
+
+
+def _all_dropped(parameters: Mapping[str, Any], pruned: Mapping[str, Any]) -> str:
+    """Return the names of a tool's parameters if none of them is left, for a model to read."""
+    properties = parameters.get("properties")
+    if not isinstance(properties, Mapping) or pruned["properties"]:
+        return ""
+    # On one line, because a blank one would end the paragraph that is kept.
+    return ", ".join(" ".join(str(name).split()) for name in properties)
+
+
+def prune_schema(
+    parameters: Mapping[str, Any], options: SchemaPruning | None = None, *, tool: str = ""
+) -> dict[str, Any]:
+    """Return the pruned schema of a tool's arguments, as the module says and `SchemaPruning` sets it.
+
+    The input is not changed and shares nothing with the result. The same input gives the same bytes;
+    pruning again with the same options changes nothing. Recursive definitions stay references into
+    `$defs`, which is the only way to say them exactly, and so do all references where resolving them would
+    take more than 5,000 subschemas. A reference into nowhere, or out of the schema, is dropped.
+
+    Args:
+        parameters: The JSON schema of an object, of any draft. `{}` is a tool without parameters.
+        options: What stays; the defaults if `None`.
+        tool: The tool's name, for a `keep` that goes by tool.
+
+    Raises:
+        TypeError: `parameters` is no mapping.
+    """
+    if not isinstance(parameters, Mapping):
+        msg = f"parameters must be a JSON schema as a dict, got {type(parameters).__name__}"
+        raise TypeError(msg)
+    options = options or SchemaPruning()
+    for resolve in (True, False):
+        try:
+            return _Pruner(parameters, options, options.kept(tool), resolve).root()
+        except _Unresolvable:
+            continue
+        except NamedReferenceError:
+            break
+    return deepcopy(dict(parameters))
+
+
+class _Unresolvable(Exception):  # noqa: N818  # says where to go on, not what went wrong
+    """References of this schema cannot be resolved: they are recursive, or too many."""
+
+
+class _Pruner:
+    """One pass over one schema.
+
+    `narrow` says whether the part at hand may accept less than the original; otherwise only annotations
+    go. `path` are the references that the part at hand was reached by.
+    """
+
+    def __init__(
+        self, document: Mapping[str, Any], options: SchemaPruning, kept: frozenset[str], resolve: bool
+    ) -> None:
+        self._document = document
+        self._options = options
+        self._kept = kept
+        self._resolve = resolve
+        self._size = 0
+        self._names: dict[str, str] = {}
+        self._definitions: dict[str, Schema] = {}
+
+    def root(self) -> dict[str, Any]:
+        pruned = self._schema(self._document, narrow=True, path=frozenset(), root=True)
+        # Arguments are an object, and providers insist that the schema says so.
+        result: dict[str, Any] = {"type": "object", "properties": {}} | (
+            pruned if isinstance(pruned, dict) else {}
+        )
+        return result | {"$defs": self._definitions} if self._definitions else result
+
+    def _schema(self, node: Any, *, narrow: bool, path: frozenset[str], root: bool = False) -> Schema:
+        if not isinstance(node, Mapping):
+            return node if isinstance(node, bool) else {}
+        if _DYNAMIC & node.keys():
+            raise NamedReferenceError
+        self._size += 1
+        if self._resolve and self._size > _LARGEST:
+            raise _Unresolvable
+        fields, path = self._follow(node, path, root=root)
+        fields = modern(fields)
+        narrow = narrow and not _ENTANGLED & fields.keys()
+        if "anyOf" in fields and fields.keys() - {"anyOf", "type", "description"}:
+            narrow = False
+        if narrow:
+            self._narrow(fields, root=root)
+        if "description" in fields:
+            fields["description"] = _short(fields["description"])
+        return {
+            key: self._part(key, value, narrow and key in _COVARIANT, path)
+            for key, value in fields.items()
+            if value != "" or key != "description"
+        }
+
+    def _part(self, key: str, value: Any, narrow: bool, path: frozenset[str]) -> Any:
+        if key in SINGLE:
+            return self._schema(value, narrow=narrow, path=path)
+        if key in LISTS:
+            return [self._schema(part, narrow=narrow, path=path) for part in value]
+        if key in NAMED:
+            return {name: self._schema(part, narrow=narrow, path=path) for name, part in value.items()}
+        return deepcopy(value)
+
+    def _narrow(self, fields: dict[str, Any], *, root: bool) -> None:
+        values = fields.get("enum")
+        if values and len(values) > self._options.longest_enum:
+            fields["enum"] = values[: self._options.longest_enum]
+            note = f"(first {len(fields['enum'])} of {len(values)} values)"
+            fields["description"] = f"{_short(fields.get('description', ''))} {note}".lstrip()
+        if "array" in fields.get("type", ()):
+            fields.setdefault("items", {})  # says nothing, but OpenAI insists on it
+        properties = fields.get("properties", {})
+        kept = self._kept_properties(fields, properties, root=root)
+        if len(kept) < len(properties):
+            fields["properties"] = {name: properties[name] for name in kept}
+            fields["additionalProperties"] = False
+
+    def _kept_properties(
+        self, fields: Mapping[str, Any], properties: Collection[str], *, root: bool
+    ) -> list[str]:
+        required = frozenset(fields.get("required", ()))
+        # Closing the object would forbid what it requires but does not describe, or a map's own entries.
+        open_ended = required - set(properties) or isinstance(fields.get("additionalProperties"), Mapping)
+        if len(properties) <= self._options.keep_all_up_to or open_ended:
+            return list(properties)
+        kept = [name for name in properties if name in required or name in self._kept]
+        spared = not root or self._options.keep_if_none_required
+        return kept if kept or not spared else list(properties)
+
+    def _follow(
+        self, node: Mapping[str, Any], path: frozenset[str], *, root: bool
+    ) -> tuple[Mapping[str, Any], frozenset[str]]:
+        """Replace a reference by what it refers to, or by one into `$defs`; also return the new path."""
+        seen: set[str] = set()
+        while isinstance(reference := node.get("$ref"), str):
+            rest = {key: value for key, value in node.items() if key != "$ref"}
+            target = referred(self._document, reference)
+            if target is None or reference in seen:  # nowhere, or round in circles
+                node = rest
+            elif not self._resolve and not root:
+                # The root's own properties are what providers look at: its reference is resolved once.
+                return {**rest, "$ref": self._defined(reference, target)}, path
+            elif reference in path:
+                raise _Unresolvable
+            elif all(key in _ANNOTATIONS or target.get(key) == value for key, value in rest.items()):
+                node, path = {**target, **rest}, path | {reference}
+                seen.add(reference)
+            else:
+                both = [*rest.get("allOf", ()), {"$ref": reference}]
+                return {**rest, "allOf": both}, path
+        return node, path
+
+    def _defined(self, reference: str, target: Mapping[str, Any]) -> str:
+        if reference not in self._names:
+            last = unquote(reference.partition("#")[2].rpartition("/")[2])
+            stem = name = re.sub(r"[^\w.-]", "_", last, flags=re.ASCII) or "root"
+            for number in count(2):
+                if name not in self._definitions:
+                    break
+                name = f"{stem}_{number}"
+            self._names[reference] = name
+            self._definitions[name] = {}  # its place in the order; it may refer to itself
+            self._definitions[name] = self._schema(target, narrow=False, path=frozenset())
+        return f"#/$defs/{self._names[reference]}"
+
+
+def _short(description: str) -> str:
+    text, *note = _NOTE.split(description, maxsplit=1)
+    return " ".join([first_sentence(text), *note]).strip()
+
+
+def _check_names(setting: str, kind: str, names: Any) -> frozenset[str]:
+    if isinstance(names, str) or not isinstance(names, Collection):
+        msg = f"{setting} takes a collection of {kind} names, got {names!r} of type {type(names).__name__}"
+        raise TypeError(msg)
+    for name in names:
+        if not isinstance(name, str):
+            msg = f"{setting} takes {kind} names as strings, got {name!r} of type {type(name).__name__}"
+            raise TypeError(msg)
+    return frozenset(names)
+
+
+def _name_and_schema(tool: Mapping[str, Any]) -> tuple[str, Any]:
+    fields = tool["function"] if isinstance(tool.get("function"), Mapping) else tool
+    key = _schema_key(fields)
+    return str(fields.get("name", "")), fields[key] if key else None
+
+
+def _schema_key(tool: Mapping[str, Any]) -> str | None:
+    return next((key for key in ("parameters", "input_schema", "inputSchema") if key in tool), None)

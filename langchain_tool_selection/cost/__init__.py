@@ -1,0 +1,363 @@
+"""What each way of showing tools costs under prompt caching, and from which catalogue on it pays.
+
+Providers cache an exact prefix, and tools stand before the conversation in it. A call whose tools are
+those of the call before reads the prefix at a fraction of its price and pays in full for what is new; a
+call whose tools changed pays again for everything, the conversation included. So sending fewer tools can
+cost more. This module plays one thread (`Workload`) through, call by call, and adds up what a model
+with given `Prices` charges.
+
+Costs are in uncached input tokens: one that is read from the cache counts `Prices.read`, one that is
+written to it `Prices.write`. Left out are output, latency, caches that expire, prompts too short to be
+cached, and prefixes that several threads share.
+
+Example:
+    >>> prices = Prices(read=0.1, write=1.25)
+    >>> round(input_cost("per_turn", 15_000, Workload(), prices))
+    195162
+    >>> round(break_even("per_turn", Workload(), prices))
+    33798
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from html import escape
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from langchain_tool_selection._ground.settings import check_choice, check_count, check_function
+from langchain_tool_selection._tools.documents import ToolDocument, document_of
+from langchain_tool_selection.cost.prices import DEFAULT_PRICES, Prices, model_name, prices_of
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+__all__ = [
+    "DEFAULT_PRICES", "CostEstimate", "CostRow", "Exposure", "Prices", "Workload", "break_even",
+    "estimate_cost", "input_cost", "prices_of",
+]  # fmt: skip
+
+Exposure = Literal["everything", "once", "per_turn", "per_call", "grow", "append", "proxy"]
+"""A way of showing tools to a model.
+
+- "everything": all tools in every call.
+- "once": selected for the first call, never changed, never searched. A lower bound, not a way to work.
+- "per_turn", "per_call": selected anew for each user message, or each model call; never searched.
+- "grow": selected once; what a search reveals is added to the tools, so the prefix changes.
+- "append": selected once; what a search reveals is added to the conversation, so the prefix stays.
+- "proxy": as "append", by a search tool and a call tool that are always there. It costs the same here: the
+  schemas are read from the conversation either way, and the call tool itself is about 100 tokens.
+"""
+
+_WORKABLE: tuple[Exposure, ...] = ("everything", "append", "proxy", "grow", "per_turn")
+"""What may be recommended, the first of those that cost the same first."""
+
+_REVEALED = 5
+"""How many tools a search reveals at most: `Discovery.max_results`."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One thread of an agent, in numbers. All but the first three are tokens.
+
+    Attributes:
+        turns: User messages.
+        calls_per_turn: Model calls that answer one of them, without those that search.
+        reveals: Searches, where tools are searched: one in each turn from the first on, and round again
+            if there are more of them than turns. A search takes one model call more, right after
+            the turn's first; the call after that reads what it revealed.
+        system: The system prompt.
+        message: What the first call of a turn adds to the conversation.
+        step: What each later call adds: a tool's call and its result.
+        search: What a search adds: the query, and the names that it found.
+        shown: The tools that are shown by selection.
+        reveal: The tools that one search reveals.
+    """
+
+    turns: int = 10
+    calls_per_turn: int = 3
+    reveals: int = 3
+    system: int = 2_000
+    message: int = 150
+    step: int = 800
+    search: int = 150
+    shown: int = 2_000
+    reveal: int = 1_200
+
+    def __post_init__(self) -> None:
+        for field, value in vars(self).items():
+            check_count(f"Workload.{field}", value, at_least=int(field in ("turns", "calls_per_turn")))
+
+
+class _Call(NamedTuple):
+    """What one model call is sent, in tokens, and whether its prefix is a new one to the cache."""
+
+    prefix: float
+    new: int
+    cold: bool
+
+
+def input_cost(exposure: Exposure, catalog: float, workload: Workload, prices: Prices) -> float:
+    """Return what the input of a thread costs, in uncached input tokens.
+
+    With no more in the catalogue than would be shown, nothing is hidden, and all exposures cost the same.
+
+    Args:
+        exposure: How tools are shown.
+        catalog: Tokens of the definitions of all tools.
+        workload: The thread.
+        prices: What a token costs.
+
+    Raises:
+        ValueError: `exposure` is unknown, or `catalog` is negative.
+    """
+    check_choice("exposure", exposure, get_args(Exposure))
+    if not catalog >= 0:
+        msg = f"catalog must be 0 tokens or more, got {catalog!r}"
+        raise ValueError(msg)
+    return sum(
+        (prices.write if call.cold else prices.read) * call.prefix + prices.write * call.new
+        for call in _calls(exposure, catalog, workload)
+    )
+
+
+def _calls(exposure: Exposure, catalog: float, workload: Workload) -> Iterator[_Call]:
+    if catalog <= workload.shown:
+        exposure = "everything"
+    tools = catalog if exposure == "everything" else workload.shown
+    history = workload.system
+    every_turn, once_more = divmod(workload.reveals, workload.turns)
+    revealed = False
+    for turn in range(workload.turns):
+        searches = every_turn + (turn < once_more) if exposure in ("grow", "append", "proxy") else 0
+        steps = [workload.search] * searches + [workload.step] * (workload.calls_per_turn - 1)
+        for position, added in enumerate([workload.message, *steps]):
+            changed = exposure == "per_call" or (exposure == "per_turn" and position == 0)
+            new = added
+            if revealed and exposure == "grow":
+                tools += workload.reveal
+                changed = True
+            elif revealed:
+                new += workload.reveal
+            yield _Call(tools + history, new, cold=changed or turn == position == 0)
+            history += new
+            revealed = 0 < position <= searches
+
+
+def break_even(exposure: Exposure, workload: Workload, prices: Prices) -> float:
+    """Return the tokens of tool definitions from which on `exposure` is cheaper than "everything".
+
+    `inf` where it never is: for "everything" itself, and where input costs nothing.
+
+    Raises:
+        ValueError: `exposure` is unknown.
+    """
+    # The cost of "everything" is a straight line over the catalogue, and that of the others is flat.
+    cost = input_cost(exposure, inf if exposure != "everything" else 0, workload, prices)
+    base = input_cost("everything", 0, workload, prices)
+    slope = (input_cost("everything", 1e6, workload, prices) - base) / 1e6
+    return (cost - base) / slope if slope and exposure != "everything" else inf
+
+
+# -- people's own tools --------------------------------------------------------------------------------
+
+
+def average_workload(catalog: int, tools: int, top_k: int) -> Workload:
+    """Return a thread whose tools have the average size of a catalogue of `catalog` tokens.
+
+    Args:
+        catalog: Tokens of the definitions of all tools.
+        tools: How many there are; 1 or more.
+        top_k: How many are shown by selection. A search reveals five.
+    """
+    shown, reveal = (round(catalog * min(count, tools) / tools) for count in (top_k, _REVEALED))
+    return Workload(shown=shown, reveal=reveal)
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """One exposure in an estimate.
+
+    Attributes:
+        exposure: How tools are shown.
+        cost: The thread's input, in uncached input tokens.
+        ratio: The same as a share of what "everything" costs; 1 where both cost nothing.
+        usd: The same in US dollars; `None` where the price is unknown.
+        break_even: Tokens of tool definitions from which on it is cheaper than "everything".
+    """
+
+    exposure: Exposure
+    cost: float
+    ratio: float
+    usd: float | None
+    break_even: float
+
+
+@dataclass(frozen=True)
+class CostEstimate:
+    """What a thread with these tools costs, by exposure. Use `dataclasses.replace` for another thread.
+
+    Attributes:
+        tools: How many there are.
+        catalog: Tokens of their definitions.
+        workload: The thread.
+        prices: What a token costs.
+        model: Whose prices these are; empty if no model was named.
+    """
+
+    tools: int
+    catalog: int
+    workload: Workload
+    prices: Prices
+    model: str = ""
+
+    @property
+    def rows(self) -> tuple[CostRow, ...]:
+        """One row for each exposure, in the order of `Exposure`."""
+        return tuple(self._row(exposure) for exposure in get_args(Exposure))
+
+    @property
+    def recommended(self) -> Exposure:
+        """The cheapest exposure that an agent can work with. Whether its provider takes it is not known."""
+        return min(_WORKABLE, key=lambda exposure: self._row(exposure).cost)
+
+    def _row(self, exposure: Exposure) -> CostRow:
+        cost = input_cost(exposure, self.catalog, self.workload, self.prices)
+        everything = input_cost("everything", self.catalog, self.workload, self.prices)
+        return CostRow(
+            exposure=exposure,
+            cost=cost,
+            ratio=cost / everything if everything else 1.0,
+            usd=None if self.prices.input is None else cost * self.prices.input / 1e6,
+            break_even=break_even(exposure, self.workload, self.prices),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the estimate as JSON values; a break-even that is never reached is `None`."""
+        rows = {
+            row.exposure: {
+                "cost": round(row.cost),
+                "ratio": round(row.ratio, 4),
+                "usd": None if row.usd is None else round(row.usd, 6),
+                "break_even": round(row.break_even) if isfinite(row.break_even) else None,
+            }
+            for row in self.rows
+        }
+        return {**asdict(self), "recommended": self.recommended, "exposures": rows}
+
+    @property
+    def assumptions(self) -> str:
+        """For people: what was counted and assumed, in two lines."""
+        load, prices = self.workload, self.prices
+        name = f"{self.model}, prices of {prices.as_of}" if self.model and prices.as_of else self.model
+        return (
+            f"{self.tools:,} tools, {self.catalog:,} tokens; a cached read costs {prices.read:.3g} and a "
+            f"write {prices.write:.3g} of an uncached token{f' ({name})' if name else ''}\n"
+            f"{load.turns} turns of {load.calls_per_turn} model calls; {load.shown:,} tokens of tools shown, "
+            f"{load.reveals} searches that reveal {load.reveal:,} each"
+        )
+
+    @property
+    def table(self) -> list[tuple[str, ...]]:
+        """For people: the headings, then a row of text for each exposure."""
+        table: list[tuple[str, ...]] = [("exposure", "cost", "share", "US$", "pays from")]
+        for row in self.rows:
+            usd = "-" if row.usd is None else f"{row.usd:,.4f}"
+            pays = f"{row.break_even:,.0f}" if isfinite(row.break_even) else "-"
+            table.append((row.exposure, f"{row.cost:,.0f}", f"{row.ratio:.0%}", usd, pays))
+        return table
+
+    def __str__(self) -> str:
+        """For people: the assumptions, the table, the recommendation."""
+        lines = [f"{name:<10}" + "".join(f"{cell:>12}" for cell in cells) for name, *cells in self.table]
+        return "\n".join([self.assumptions, "", *lines, "", f"recommended: {self.recommended}"])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>" for cells in self.table
+        )
+        return f"<p>{escape(self.assumptions)}</p><table>{rows}</table><p>recommended: {self.recommended}</p>"
+
+
+def estimate_cost(
+    tools: Iterable[Any],
+    *,
+    model: str | BaseChatModel | None = None,
+    prices: Prices | None = None,
+    workload: Workload | None = None,
+    top_k: int = 15,
+    count_tokens: Callable[[list[dict[str, Any]]], int] | None = None,
+) -> CostEstimate:
+    """Return what a thread with these tools costs, by exposure.
+
+    Args:
+        tools: LangChain tools, functions, OpenAI, Anthropic or MCP tool dicts, MCP tools, `ToolDocument`s.
+        model: Whose prices apply.
+        prices: Prices to use instead of the model's. Without a model either: `DEFAULT_PRICES`.
+        workload: The thread. By default `Workload()`, but with `top_k` tools of average size shown, and five
+            of them revealed by a search.
+        top_k: How many tools are shown by selection. Not used beside a `workload`.
+        count_tokens: Counts the tokens of tool definitions, which it is given as OpenAI tool dicts. By
+            default LangChain's approximation, four characters a token.
+
+    Raises:
+        TypeError: a tool has no name, or a setting has the wrong type.
+        ValueError: there is no tool, a number is out of range, or the model's prices are unknown.
+    """
+    check_count("top_k", top_k, at_least=1)
+    check_function("count_tokens", count_tokens, "a list of tool dicts")
+    schemas = [_schema(tool) for tool in tools]
+    if not schemas:
+        msg = "tools is empty, and costs are estimated for one tool or more"
+        raise ValueError(msg)
+    catalog = (count_tokens or _count_tokens)(schemas)
+    check_count("what count_tokens returns", catalog)
+    return CostEstimate(
+        tools=len(schemas),
+        catalog=catalog,
+        workload=workload or average_workload(catalog, len(schemas), top_k),
+        prices=prices or _prices_or_error(model),
+        model=model_name(model) if model is not None else "",
+    )
+
+
+def _prices_or_error(model: str | BaseChatModel | None) -> Prices:
+    prices = DEFAULT_PRICES if model is None else prices_of(model)
+    if prices is None:
+        msg = (
+            f"no prices are known for the model {model_name(model or '')!r}; give them yourself, read=1 and "
+            "write=1 for one without prompt caching (known: models of Anthropic, OpenAI, Google and "
+            "DeepSeek, and Claude on Bedrock)"
+        )
+        raise ValueError(msg)
+    return prices
+
+
+def _count_tokens(schemas: list[dict[str, Any]]) -> int:
+    from langchain_core.messages.utils import count_tokens_approximately  # noqa: PLC0415  # slow to import
+
+    return count_tokens_approximately([], tools=[*schemas])
+
+
+def _schema(tool: Any) -> dict[str, Any]:
+    """Return a tool as it is bound: an OpenAI tool dict, or a provider's own nameless dict as it is."""
+    from langchain_core.tools import BaseTool  # noqa: PLC0415  # slow to import
+    from langchain_core.utils.function_calling import convert_to_openai_tool  # noqa: PLC0415  # likewise
+
+    if isinstance(tool, BaseTool) or callable(tool):
+        return convert_to_openai_tool(tool)
+    if isinstance(tool, Mapping) and tool.get("type", "function") != "function" and "name" not in tool:
+        return dict(tool)
+    document = document_of(tool)
+    if isinstance(tool, ToolDocument):
+        texts = {name: {"type": "string", "description": text} for name, text in document.parameters}
+        parameters: Any = {"type": "object", "properties": texts}
+    else:
+        of = tool.get("function", tool) if isinstance(tool, Mapping) else tool
+        read = of.get if isinstance(of, Mapping) else partial(getattr, of)
+        known = (read(key, None) for key in ("parameters", "input_schema", "inputSchema"))
+        parameters = next((schema for schema in known if schema), {"type": "object", "properties": {}})
+    function = {"name": document.name, "description": document.description, "parameters": parameters}
+    return {"type": "function", "function": function}

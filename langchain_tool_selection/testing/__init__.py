@@ -1,0 +1,361 @@
+"""What tests need: scripted models, a record of each call, and the contract that every ranker keeps.
+
+Nothing here calls a provider. `ScriptedChatModel` is a real LangChain chat model (bound tools are
+converted as a provider's client does it, streaming and async work), only its answers are written down
+in advance or computed from what it was sent. `scripted_client` makes one of a provider's own client, and
+keeps the requests that it would have sent; `prefix_report` says how much of each the provider could have
+read from its prompt cache.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import threading
+import types
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from langchain_core.callbacks import BaseCallbackHandler, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.tool import tool_call_chunk
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import Field, PrivateAttr
+
+from langchain_tool_selection.testing._answers import chunks_of, in_clients_form
+from langchain_tool_selection.testing._prefix import PrefixReport, PrefixStep, TokenCounter, prefix_report
+from langchain_tool_selection.testing._ranker_contract import check_ranker
+
+__all__ = [
+    "Answer",
+    "CallRecorder",
+    "ModelCall",
+    "PayloadLog",
+    "PrefixReport",
+    "PrefixStep",
+    "Script",
+    "ScriptedChatModel",
+    "TokenCounter",
+    "call",
+    "calls",
+    "check_ranker",
+    "prefix_report",
+    "schema_name",
+    "schema_of",
+    "scripted_client",
+]
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """What one call of the model was sent.
+
+    Attributes:
+        messages: The messages, the system message included.
+        schemas: The tools as they were bound: OpenAI function dicts, provider dicts as they came.
+        tool_choice: As it was bound; `None` if it was not.
+    """
+
+    messages: tuple[BaseMessage, ...]
+    schemas: tuple[dict[str, Any], ...] = ()
+    tool_choice: Any = None
+
+    @property
+    def tools(self) -> list[str]:
+        """Names of the tools sent, in the order sent; a provider's nameless tool by its type."""
+        return [schema_name(schema) for schema in self.schemas]
+
+
+Answer: TypeAlias = str | AIMessage
+Script: TypeAlias = Sequence[Answer] | Callable[[ModelCall], Answer]
+
+
+class ScriptedChatModel(BaseChatModel):
+    """A chat model that answers from a script and remembers what it was sent.
+
+    Example:
+        >>> model = ScriptedChatModel(script=[call("search", query="x"), "Done."])
+        >>> agent = create_agent(model, tools)
+        >>> agent.invoke({"messages": [{"role": "user", "content": "find x"}]})
+        >>> [c.tools for c in model.calls]
+
+    Attributes:
+        script: The answers in order, or a function from a `ModelCall` to its answer. A sequence that
+            is used up repeats its last answer without tool calls.
+    """
+
+    script: Script = Field(repr=False)
+    _calls: list[ModelCall] = PrivateAttr(default_factory=list)
+    _lock: Any = PrivateAttr(default_factory=threading.Lock)
+
+    @property
+    def calls(self) -> list[ModelCall]:
+        """What each call was sent, in the order of the calls."""
+        return self._calls
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: Any = None, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Bind tools as a provider's client does: converted one by one, provider dicts as they are."""
+        schemas = [schema_of(tool) for tool in tools]
+        return self.bind(tools=schemas, tool_choice=tool_choice, **kwargs)
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=self._answer(messages, kwargs))])
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        answer = self._answer(messages, kwargs)
+        calls = [
+            tool_call_chunk(name=c["name"], args=json.dumps(c["args"]), id=c["id"], index=i)
+            for i, c in enumerate(answer.tool_calls)
+        ]
+        for word in str(answer.content).split(" "):
+            yield ChatGenerationChunk(message=AIMessageChunk(content=f"{word} " if word else ""))
+        yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=calls))
+
+    def _answer(self, messages: Sequence[BaseMessage], bound: dict[str, Any]) -> AIMessage:
+        sent = _model_call(messages, bound)
+        with self._lock:
+            self._calls.append(sent)
+            turn = len(self._calls) - 1
+        return _answer_to(sent, self.script, turn)
+
+
+def _model_call(messages: Sequence[BaseMessage], bound: dict[str, Any]) -> ModelCall:
+    return ModelCall(tuple(messages), tuple(bound.get("tools") or ()), bound.get("tool_choice"))
+
+
+def _answer_to(sent: ModelCall, script: Script, turn: int) -> AIMessage:
+    if callable(script):
+        answer = script(sent)
+    elif turn < len(script):
+        answer = script[turn]
+    else:
+        last = script[-1] if script else ""
+        answer = last if isinstance(last, str) else last.text
+    if isinstance(answer, str):
+        return AIMessage(answer)
+    return answer.model_copy(deep=True)
+
+
+# -- a provider's own client ---------------------------------------------------------------------------
+
+
+class PayloadLog:
+    """The requests that scripted clients would have sent. Several may write to one log, from any thread.
+
+    Attributes:
+        payloads: The body of each request, in the order of the calls.
+        calls: The same calls in LangChain's terms.
+    """
+
+    def __init__(self) -> None:
+        self.payloads: list[dict[str, Any]] = []
+        self.calls: list[ModelCall] = []
+        self._thread_ids: list[str | None] = []
+        self._lock = threading.Lock()
+
+    def add(self, payload: dict[str, Any], call: ModelCall, thread_id: str | None = None) -> int:
+        """Append one request and return its index; `thread_id` is that of the run's config, if it has one."""
+        with self._lock:
+            # Payloads share lists with messages and tools, and those live on.
+            self.payloads.append(copy.deepcopy(payload))
+            self.calls.append(call)
+            self._thread_ids.append(thread_id)
+            return len(self.payloads) - 1
+
+    def of_thread(self, thread_id: str) -> list[dict[str, Any]]:
+        """Return the payloads of one conversation, in order."""
+        with self._lock:
+            return [p for p, id_ in zip(self.payloads, self._thread_ids, strict=True) if id_ == thread_id]
+
+    def prefix_report(
+        self, thread_id: str | None = None, *, count_tokens: TokenCounter | None = None
+    ) -> PrefixReport:
+        """Return the `prefix_report` of one conversation; of the whole log, if no thread is named."""
+        payloads = self.payloads if thread_id is None else self.of_thread(thread_id)
+        return prefix_report(payloads, count_tokens)
+
+
+Client = TypeVar("Client", bound=BaseChatModel)
+
+
+def scripted_client(client: Client, script: Script, log: PayloadLog) -> Client:
+    """Return a provider's client that answers from a script and sends nothing.
+
+    It is still of the client's class, with its settings, profile and way of binding tools, so middleware
+    that looks at the model finds what it would in production. Answers come in the form the client gives
+    them, so that the next request is the one that would really be sent.
+
+    Args:
+        client: A chat model that builds its request in `_get_request_payload`, as `ChatAnthropic` and
+            `ChatOpenAI` do, with their default `output_version`. It is not changed. Any key will do.
+        script: As in `ScriptedChatModel`.
+        log: Takes the request of each call.
+
+    Raises:
+        TypeError: the client builds its requests in another way.
+
+    Example:
+        >>> log = PayloadLog()
+        >>> model = scripted_client(ChatOpenAI(model="gpt-5.5", api_key="none"), ["Done."], log)
+        >>> create_agent(model, tools).invoke({"messages": [{"role": "user", "content": "find x"}]})
+        >>> report = log.prefix_report()
+        >>> assert report.intact, report
+    """
+    cls = type(client)
+    if not hasattr(cls, "_get_request_payload"):
+        msg = (
+            f"{cls.__name__} has no _get_request_payload to read a request from; "
+            "pass a client such as ChatAnthropic or ChatOpenAI, or use ScriptedChatModel"
+        )
+        raise TypeError(msg)
+    # The name stays, because LangChain takes the provider from it where a class does not say.
+    scripted = types.new_class(
+        cls.__name__, (_Scripted, cls), exec_body=lambda body: body.update(__module__=cls.__module__)
+    )
+    scripted._tape = _Tape(script, log)  # type: ignore[attr-defined]  # in the body it would be a field
+    copied = client.model_copy()
+    object.__setattr__(copied, "__class__", scripted)
+    return copied
+
+
+class _Tape:
+    """The script of one client and how far it is."""
+
+    def __init__(self, script: Script, log: PayloadLog) -> None:
+        self._script, self._log = script, log
+        self._turns = itertools.count()
+        self._lock = threading.Lock()
+
+    def answer(
+        self, client: Any, messages: list[BaseMessage], stop: Any, run: Any, bound: dict[str, Any]
+    ) -> AIMessage:
+        payload = client._get_request_payload(messages, stop=stop, **bound)
+        sent = _model_call(messages, bound)
+        metadata = getattr(run, "metadata", None) or {}
+        with self._lock:  # the log has the order of the script
+            turn = next(self._turns)
+            # Ids are made of the place in the log: another client may go on with the same conversation.
+            number = self._log.add(payload, sent, metadata.get("thread_id"))
+        return in_clients_form(_answer_to(sent, self._script, turn), payload, number)
+
+
+class _Scripted:
+    """Stands before the client's class and answers where that would send a request."""
+
+    _tape: _Tape
+
+    def _generate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        answer = self._tape.answer(self, messages, stop, run_manager, kwargs)
+        return ChatResult(generations=[ChatGeneration(message=answer)])
+
+    # Signatures are whole, because LangChain passes `run_manager` to those who name it.
+    async def _agenerate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        return self._generate(messages, stop, run_manager, **kwargs)
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: Any = None,
+        run_manager: Any = None,
+        *,
+        stream_usage: Any = None,  # goes to the client and not into the request
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        answer = self._tape.answer(self, messages, stop, run_manager, {**kwargs, "stream": True})
+        for chunk in chunks_of(answer):
+            yield ChatGenerationChunk(message=chunk)
+
+    async def _astream(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        for chunk in self._stream(messages, stop, run_manager, **kwargs):
+            yield chunk
+
+
+# -- records and answers -------------------------------------------------------------------------------
+
+
+class CallRecorder(BaseCallbackHandler):
+    """A callback handler that notes what every chat model call was sent, whatever the model.
+
+    Pass it in a run's config: `agent.invoke(input, {"callbacks": [recorder]})`.
+
+    Attributes:
+        calls: What each call was sent, in order.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[ModelCall] = []
+
+    def on_chat_model_start(
+        self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any
+    ) -> None:
+        """Note one call."""
+        bound = kwargs.get("invocation_params") or {}
+        self.calls.append(_model_call(messages[0], bound))
+
+
+def call(name: str, /, **arguments: Any) -> AIMessage:
+    """Return a model's answer that calls one tool."""
+    return calls((name, arguments))
+
+
+def calls(*wanted: tuple[str, dict[str, Any]]) -> AIMessage:
+    """Return a model's answer that calls several tools at once."""
+    with _ids_lock:
+        first = _ids[0]
+        _ids[0] += len(wanted)
+    return AIMessage(
+        content="",
+        tool_calls=[
+            {"name": name, "args": arguments, "id": f"call_{first + i}", "type": "tool_call"}
+            for i, (name, arguments) in enumerate(wanted)
+        ],
+    )
+
+
+def schema_of(tool: Any) -> dict[str, Any]:
+    """Return a tool as it is bound: converted to an OpenAI function, or a provider's dict as it is."""
+    if isinstance(tool, dict) and "function" not in tool and "name" not in tool:
+        return tool
+    if isinstance(tool, dict) and "type" in tool and tool["type"] != "function":
+        return tool
+    return convert_to_openai_tool(tool)
+
+
+def schema_name(schema: dict[str, Any]) -> str:
+    """Return the name of a bound tool; a provider's nameless tool by its type."""
+    function = schema.get("function")
+    name = function.get("name") if isinstance(function, dict) else schema.get("name")
+    return str(name or schema.get("type") or next(iter(schema)))
+
+
+_ids = [1]
+_ids_lock = threading.Lock()
