@@ -8,14 +8,19 @@ BIN = $(VENV)/bin
 # `uv` lives in the environment too, so that nothing has to be there before.
 UV_INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python
 
-.PHONY: help demo test test-floor lint types check clean
+# Kept whatever the machine's habit is: without bytecode each process compiles all of LangChain before it starts.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help demo test test-fast test-floor lint types check clean
 
 help:
 	@echo "make demo        the three-turn scenario, offline"
 	@echo "make demo-mcp    over 200 tools of real MCP servers (installs them)"
 	@echo "make test        all tests at the latest versions"
+	@echo "make test-fast   those that need no process, no database and no minute"
 	@echo "make test-floor  all tests at the oldest versions that pyproject.toml allows"
 	@echo "make test-floor-deepagents  the tests of deep agents at the oldest deepagents"
+	@echo "make test-upstream  LangChain's own agent tests with this middleware in every agent (from PyPI)"
 	@echo "make check       lint and types"
 	@echo "make audit       known advisories about any package of the environment (asks PyPI)"
 
@@ -36,8 +41,15 @@ demo-mcp: setup
 	@# The servers log to standard error; it is shown when something failed.
 	@$(BIN)/python -m langchain_tool_selection demo --mcp 2>$(VENV)/mcp-servers.log || { cat $(VENV)/mcp-servers.log; exit 1; }
 
+# `tests/conftest.py` says which tests go to one worker; each other one goes to whichever is free.
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
+
 test: setup
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	$(PYTEST) $(ARGS)
+
+# What each marker leaves out is said in pyproject.toml.
+test-fast: setup
+	$(PYTEST) -m "not (process or database or mcp or notebook or slow or twin)" $(ARGS)
 
 test-floor:
 	@$(MAKE) test VENV=.venv-floor GROUP=test RESOLUTION=lowest-direct ARGS="$(ARGS)"
@@ -45,6 +57,11 @@ test-floor:
 test-floor-deepagents:
 	@$(MAKE) test VENV=.venv-floor-deepagents GROUP=test-deepagents RESOLUTION=lowest-direct \
 	  ARGS="$(shell echo tests/integration_tests/test_deepagents*.py) tests/integration_tests/test_harness_tools.py"
+
+.PHONY: test-upstream
+test-upstream:
+	@$(MAKE) setup VENV=.venv-upstream GROUP=test-upstream
+	@.venv-upstream/bin/python tests/upstream/conformance.py $(WORKERS)
 
 notebooks: setup
 	$(BIN)/jupyter execute --inplace notebooks/*.ipynb

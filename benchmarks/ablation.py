@@ -17,15 +17,12 @@ import numpy as np
 
 from benchmarks.datasets import Case, Dataset
 from benchmarks.rankers import measure
-from langchain_tool_selection import (
-    FieldWeights,
-    LexicalRanker,
-    ToolDocument,
-    ToolIndex,
-    _lexical,
-    _query,
-    _text,
-)
+from langchain_tool_selection import FieldWeights, LexicalRanker, ToolDocument, ToolIndex
+from langchain_tool_selection._ranking import lexical as _lexical
+from langchain_tool_selection._ranking import query as _query
+from langchain_tool_selection._ranking import spelling as _spelling
+from langchain_tool_selection._ranking import text as _text
+from langchain_tool_selection._ranking import weighting as _weighting
 
 
 @dataclass
@@ -148,7 +145,7 @@ def camel_case(setup: Setup) -> AbstractContextManager[None]:
 
 def typo_fallback(setup: Setup) -> AbstractContextManager[None]:
     """Ignore a word that no tool has."""
-    return patched(_lexical, "_nearest", lambda *_: None)
+    return patched(_spelling, "_most_alike", lambda *_: None)
 
 
 def surface_forms(setup: Setup) -> AbstractContextManager[None]:
@@ -163,12 +160,13 @@ def sentences(setup: Setup) -> AbstractContextManager[None]:
 
 def servers(setup: Setup) -> AbstractContextManager[None]:
     """Let no tool gain from others of its server."""
-    return patched(_lexical, "_SERVER_WEIGHT", 0.0)
+    return patched(_weighting, "_SERVER_WEIGHT", 0.0)
 
 
 def ceiling(setup: Setup) -> AbstractContextManager[None]:
     """Count a word of a text more the more often it is there, without end."""
-    return patched(_lexical, "_CEILING", np.where(_lexical._CEILING > 1, np.inf, 1).astype(np.float32))
+    ceiling = np.where(_weighting._CEILING > 1, np.inf, 1).astype(np.float32)
+    return patched(_weighting, "_CEILING", ceiling)
 
 
 def whole_names(setup: Setup) -> AbstractContextManager[None]:
@@ -178,7 +176,7 @@ def whole_names(setup: Setup) -> AbstractContextManager[None]:
 
 def server_limit(setup: Setup) -> AbstractContextManager[None]:
     """Let a server have as much of the list as it matches."""
-    return patched(_lexical, "_SERVER_TOOLS", 10**9)
+    return patched(_weighting, "_SERVER_TOOLS", 10**9)
 
 
 def families(setup: Setup) -> AbstractContextManager[None]:

@@ -2,7 +2,7 @@
 
     python -m benchmarks.families --data DIR
 
-Prints, for each line of the table in `langchain_tool_selection/_knowledge.py`, what the family brings at
+Prints, for each line of the table in `_ranking/knowledge.py`, what the family brings at
 recall@1, @5 and @10 (macro average over the sets, in points), and how many requests it wins and loses at
 recall@10. Only requests with a word of the family are ranked twice; all others cannot change.
 """
@@ -16,7 +16,9 @@ from unittest.mock import patch
 
 from benchmarks.datasets import Dataset, read_datasets
 from benchmarks.metrics import found
-from langchain_tool_selection import LexicalRanker, _knowledge, _lexical
+from langchain_tool_selection import LexicalRanker
+from langchain_tool_selection._ranking import knowledge as _knowledge
+from langchain_tool_selection._ranking import lexical as _lexical
 from langchain_tool_selection._ranking.text import query_terms, terms
 
 KS = (1, 5, 10)

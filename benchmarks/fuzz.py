@@ -39,7 +39,7 @@ from langgraph.types import Command, Overwrite
 from pydantic import ValidationError
 
 from benchmarks import report
-from langchain_tool_selection import Discovery, SchemaPruning, ToolSelectionMiddleware
+from langchain_tool_selection import Access, Discovery, SchemaPruning, Search, Thread, ToolSelectionMiddleware
 from langchain_tool_selection.testing import ScriptedChatModel, calls
 
 KINDS = ("documents", "queries", "arguments", "states", "agents")
@@ -253,11 +253,18 @@ def middlewares() -> tuple[ToolSelectionMiddleware, ...]:
     """Return instances with different settings. They are kept, as in a process that serves many threads."""
     return (
         ToolSelectionMiddleware(top_k=2),
-        ToolSelectionMiddleware(top_k=1, exposure="per_turn", keep_used=None, on_no_match="fill", max_pins=2),
+        ToolSelectionMiddleware(
+            top_k=1,
+            exposure="per_turn",
+            thread=Thread(keep_used=None, max_pins=2),
+            search=Search(on_no_match="fill"),
+        ),
         ToolSelectionMiddleware(top_k=1, exposure="grow", discovery=Discovery(overview=True, max_results=2)),
-        ToolSelectionMiddleware(top_k=2, exposure="append", token_budget=400, enforce=True),
-        ToolSelectionMiddleware(top_k=1, exposure="proxy", always_include=["send_email"], audit=True),
-        ToolSelectionMiddleware(top_k=1, prune=SchemaPruning(), keep_used=0),
+        ToolSelectionMiddleware(top_k=2, exposure="append", token_budget=400, access=Access(enforce=True)),
+        ToolSelectionMiddleware(
+            top_k=1, exposure="proxy", always_include=["send_email"], access=Access(audit=True)
+        ),
+        ToolSelectionMiddleware(top_k=1, prune=SchemaPruning(), thread=Thread(keep_used=0)),
         ToolSelectionMiddleware(
             top_k=1,
             exposure="grow",
@@ -295,6 +302,7 @@ def model_call(
 ) -> Mapping[str, Any]:
     """Play a model call, check what was sent and what is written, and return the state behind it."""
     selection = rng.choice(middlewares())
+    state = {PINS: [], **state}  # a channel with a reducer has a value from the start
     request = ModelRequest(
         model=rng.choice(models()),
         messages=list(messages),

@@ -31,7 +31,8 @@ from benchmarks import report
 from benchmarks.ablation import Setup, ceiling, patched, server_limit, whole_names
 from benchmarks.datasets import Case, Dataset, read_datasets
 from benchmarks.metrics import found, percent
-from langchain_tool_selection import LexicalRanker, ToolDocument, _lexical
+from langchain_tool_selection import LexicalRanker, ToolDocument
+from langchain_tool_selection._ranking import weighting as _weighting
 from langchain_tool_selection._ranking.protocol import Query
 from langchain_tool_selection._ranking.text import query_terms, query_words, split, terms
 
@@ -49,9 +50,10 @@ _FIELDS: dict[str, Callable[[Sequence[str]], dict[str, Any]]] = {
 def lengths(setup: Setup) -> ExitStack:
     """Take any average for the normal length of a field, and names, domains and tags as they come."""
     stack = ExitStack()
-    stack.enter_context(patched(_lexical, "_B", np.where(_lexical._LEAST_AVERAGE > 1, 0, _lexical._B)))
-    stack.enter_context(patched(_lexical, "_LEAST_AVERAGE", 1))
-    stack.enter_context(patched(_lexical, "_MOST_AVERAGE", np.inf))
+    b = np.where(_weighting._LEAST_AVERAGE > 1, 0, _weighting._B)
+    stack.enter_context(patched(_weighting, "_B", b))
+    stack.enter_context(patched(_weighting, "_LEAST_AVERAGE", 1))
+    stack.enter_context(patched(_weighting, "_MOST_AVERAGE", np.inf))
     return stack
 
 

@@ -39,7 +39,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 import langchain_tool_selection
 from benchmarks import report
 from benchmarks.overhead import NOUNS, SERVERS, VERBS, make_tools
-from langchain_tool_selection import ToolSelectionMiddleware
+from langchain_tool_selection import Thread, ToolSelectionMiddleware
 from langchain_tool_selection.testing import ModelCall, ScriptedChatModel, call
 
 PINS, DISCOVER = "tool_selection_pinned", "discover_tools"
@@ -114,7 +114,7 @@ class Timed(ToolSelectionMiddleware):
         (tool,) = self.tools
         tool.func = self._timed(tool.func)
         tool.coroutine = self._atimed(tool.coroutine)
-        self._own_functions = frozenset([id(tool.func)])
+        self._tool_calls.offered.own._functions = frozenset([id(tool.func)])
 
     @property
     def name(self) -> str:
@@ -378,7 +378,7 @@ async def load(
         agent = create_agent(
             _forgetful(talks.answer),
             catalogue,
-            middleware=[Trimming(), Timed(times, max_pins=MAX_PINS)],
+            middleware=[Trimming(), Timed(times, thread=Thread(max_pins=MAX_PINS))],
             checkpointer=saver,
         )
         start = time.perf_counter()
@@ -555,7 +555,7 @@ async def churn(path: str, *, threads: int, turns: int, tools: int, pause: float
     agent = create_agent(
         _forgetful(searches.answer),
         [],
-        middleware=[Trimming(), Moving(registry), Timed(times, max_pins=MAX_PINS), checking],
+        middleware=[Trimming(), Moving(registry), Timed(times, thread=Thread(max_pins=MAX_PINS)), checking],
         checkpointer=NewestOnly(),
     )
     memory = Memory(threads * turns)

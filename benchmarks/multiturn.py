@@ -39,7 +39,7 @@ from benchmarks import report
 from benchmarks.conversations import SYSTEM_PROMPT, Conversation, Player, conversations
 from benchmarks.datasets import Dataset, read_datasets
 from langchain_tool_selection import ToolIndex, ToolSelectionMiddleware
-from langchain_tool_selection._ranking.index import Catalog
+from langchain_tool_selection._ranking.index import CatalogView
 from langchain_tool_selection._ranking.protocol import Query
 from langchain_tool_selection.cost import Prices
 from langchain_tool_selection.testing import ModelCall, PayloadLog, schema_name, scripted_client
@@ -129,7 +129,7 @@ def tokenizer() -> tuple[str, Callable[[str], int]]:
 class Stage:
     """What a strategy is made of, for one conversation."""
 
-    catalog: Catalog
+    catalog: CatalogView
     player: Player
     meter: Meter
     selector_meter: Meter
@@ -164,7 +164,7 @@ class Stage:
 class PerCallTopK(AgentMiddleware):
     """An afternoon's middleware: before each call, the best tools for what was said in this turn."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: CatalogView) -> None:
         super().__init__()
         self._catalog = catalog
 

@@ -35,7 +35,7 @@ class Subject(Protocol):
 
 @dataclass
 class Ours:
-    """A ranker of the package, through `Catalog.search` as the middleware calls it."""
+    """A ranker of the package, through `CatalogView.search` as the middleware calls it."""
 
     ranker: Ranker
     documents: tuple[ToolDocument, ...]

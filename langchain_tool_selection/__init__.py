@@ -12,16 +12,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from langchain_tool_selection._access.boundary import AccessRuntime, fingerprint_of
-    from langchain_tool_selection._ranking.index import Catalog, ToolIndex
-    from langchain_tool_selection._ranking.lexical import FieldWeights, LexicalRanker
+    from langchain_tool_selection._access.fingerprints import fingerprint_of
+    from langchain_tool_selection._access.rules import AccessRuntime
+    from langchain_tool_selection._exposure.base import Exposure, Rendered
+    from langchain_tool_selection._ranking.index import CatalogView, ToolIndex
+    from langchain_tool_selection._ranking.lexical import LexicalRanker
     from langchain_tool_selection._ranking.llm import LLMRanker
     from langchain_tool_selection._ranking.protocol import Hit, Query, Ranker
     from langchain_tool_selection._ranking.rules import ARITHMETIC, RuleRanker
     from langchain_tool_selection._ranking.semantic import EmbeddingRanker, HybridRanker
+    from langchain_tool_selection._ranking.weighting import FieldWeights
     from langchain_tool_selection._run.activation import Tokens
     from langchain_tool_selection._run.collect import Collect
-    from langchain_tool_selection._run.discovery import Discovery
+    from langchain_tool_selection._run.settings import Access, Discovery, Search, Thread
     from langchain_tool_selection._run.state import thread_usage
     from langchain_tool_selection._run.usage import CacheUsage
     from langchain_tool_selection._selection.policy import Reason, Selection
@@ -35,13 +38,16 @@ if TYPE_CHECKING:
     from langchain_tool_selection.router import Route, ToolRouter
 
 _HOME = {
-    "_access.boundary": ("AccessRuntime", "fingerprint_of"),
+    "_access.fingerprints": ("fingerprint_of",),
+    "_access.rules": ("AccessRuntime",),
+    "_exposure.base": ("Exposure", "Rendered"),
     "_run.activation": ("Tokens",),
     "_run.collect": ("Collect",),
-    "_run.discovery": ("Discovery",),
+    "_run.settings": ("Access", "Discovery", "Search", "Thread"),
     "_tools.documents": ("ToolDocument", "ToolHints", "index_text"),
-    "_ranking.index": ("Catalog", "ToolIndex"),
-    "_ranking.lexical": ("FieldWeights", "LexicalRanker"),
+    "_ranking.index": ("CatalogView", "ToolIndex"),
+    "_ranking.lexical": ("LexicalRanker",),
+    "_ranking.weighting": ("FieldWeights",),
     "_ranking.llm": ("LLMRanker",),
     "_selection.policy": ("Reason", "Selection"),
     "_ranking.protocol": ("Hit", "Query", "Ranker"),
@@ -60,12 +66,13 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "ARITHMETIC", "AccessRuntime", "CacheUsage", "Catalog", "Collect", "Discovery", "EmbeddingRanker",
-    "FieldWeights", "Hit", "HybridRanker", "LLMRanker", "LexicalRanker", "Payload", "Query", "Ranker",
-    "Reason", "Route", "RuleRanker", "SchemaPruning", "Selection", "TokenCount", "Tokens", "Tool",
-    "ToolDocument", "ToolHints", "ToolIndex", "ToolRegistry", "ToolRouter", "ToolSelectionMiddleware",
-    "count_tokens", "discover", "estimate_cost", "fingerprint_of", "index_text", "lexical_score",
-    "prune_schema", "prune_tool", "select_tools", "thread_usage",
+    "ARITHMETIC", "Access", "AccessRuntime", "CacheUsage", "CatalogView", "Collect", "Discovery",
+    "EmbeddingRanker", "Exposure", "FieldWeights", "Hit", "HybridRanker", "LLMRanker", "LexicalRanker",
+    "Payload", "Query", "Ranker", "Reason", "Rendered", "Route", "RuleRanker", "SchemaPruning", "Search",
+    "Selection", "Thread", "TokenCount", "Tokens", "Tool", "ToolDocument", "ToolHints", "ToolIndex",
+    "ToolRegistry", "ToolRouter", "ToolSelectionMiddleware", "count_tokens", "discover", "estimate_cost",
+    "fingerprint_of", "index_text", "lexical_score", "prune_schema", "prune_tool", "select_tools",
+    "thread_usage",
 ]  # fmt: skip
 
 

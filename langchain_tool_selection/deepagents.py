@@ -13,24 +13,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, NamedTuple, NotRequired, cast
+from typing import Annotated, Any, NamedTuple, NotRequired, TypeAlias, cast
 
-from langchain.agents.middleware.types import (
-    AgentMiddleware,
-    ExtendedModelResponse,
-    ModelRequest,
-    ModelResponse,
-    OmitFromOutput,
-    ToolCallRequest,
-    TracePolicy,
-    omit_payload,
-)
+from langchain.agents.middleware import types
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.types import Command
 
-from langchain_tool_selection._access.boundary import AccessRuntime
+from langchain_tool_selection._access.rules import AccessRuntime
 from langchain_tool_selection._ground.log import logger
 from langchain_tool_selection._run.state import ToolSelectionState
 from langchain_tool_selection._selection.pins import PINS, pins_in
@@ -60,6 +51,15 @@ except ImportError as error:
 
 __all__ = ["with_tool_selection"]
 
+Request: TypeAlias = types.ModelRequest[Any]
+Answer: TypeAlias = types.ModelResponse[Any]
+Response: TypeAlias = types.ModelResponse[Any] | types.ExtendedModelResponse[Any]
+Handler: TypeAlias = Callable[[Request], Answer]
+AsyncHandler: TypeAlias = Callable[[Request], Awaitable[Answer]]
+ToolRequest: TypeAlias = types.ToolCallRequest
+ToolAnswer: TypeAlias = ToolMessage | Command[Any]
+Middleware: TypeAlias = Sequence[types.AgentMiddleware[Any, Any, Any]]
+
 
 _SLOTS = frozenset(
     """
@@ -88,7 +88,7 @@ def with_tool_selection(
     model: str | BaseChatModel,
     tools: Sequence[Any] | None = None,
     *,
-    middleware: Sequence[AgentMiddleware[Any, Any, Any]] = (),
+    middleware: Middleware = (),
     subagents: Sequence[Mapping[str, Any]] | None = None,
     **arguments: Any,
 ) -> dict[str, Any]:
@@ -167,11 +167,8 @@ class _Model(NamedTuple):
 
 
 def _stack(
-    middleware: Sequence[AgentMiddleware[Any, Any, Any]],
-    added: Sequence[AgentMiddleware[Any, Any, Any]],
-    model: _Model,
-    backend: Any,
-) -> list[AgentMiddleware[Any, Any, Any]]:
+    middleware: Middleware, added: Middleware, model: _Model, backend: Any
+) -> list[types.AgentMiddleware[Any, Any, Any]]:
     """Return the middleware of one agent with what is `added`; of it only the first if it selects already."""
     stack = [*middleware]
     if (own := _selection_in(stack)) is None:
@@ -193,10 +190,7 @@ def _selection_in(middleware: Sequence[Any]) -> ToolSelectionMiddleware | None:
 
 
 def _general_purpose(
-    model: str | BaseChatModel,
-    profile: HarnessProfile,
-    middleware: Sequence[AgentMiddleware[Any, Any, Any]],
-    skills: list[str] | None,
+    model: str | BaseChatModel, profile: HarnessProfile, middleware: Middleware, skills: list[str] | None
 ) -> Iterator[dict[str, Any]]:
     """Yield the general-purpose subagent that the harness would make, if it would make one."""
     edits = profile.general_purpose_subagent or GeneralPurposeSubagentProfile()
@@ -216,13 +210,8 @@ def _general_purpose(
         "model": model,
         "middleware": [one for one in middleware if one.name in slots],
     }
-    if edits.description is not None:
-        spec["description"] = edits.description
-    if edits.system_prompt is not None:
-        spec["system_prompt"] = edits.system_prompt
-    if skills is not None:
-        spec["skills"] = skills
-    yield spec
+    given = {"description": edits.description, "system_prompt": edits.system_prompt, "skills": skills}
+    yield spec | {key: value for key, value in given.items() if value is not None}
 
 
 def _lost_by_declaring(
@@ -263,7 +252,7 @@ def _check(model: Any, middleware: Any, subagents: Any, arguments: Mapping[str, 
 
 def _check_middleware(where: str, middleware: Any) -> None:
     for one in middleware:
-        if not isinstance(one, AgentMiddleware):
+        if not isinstance(one, types.AgentMiddleware):
             made = f"; make one of it: {one.__name__}(...)" if isinstance(one, type) else ""
             msg = f"{where} takes instances of AgentMiddleware, got {one!r}{made}"
             raise TypeError(msg)
@@ -278,10 +267,10 @@ def _check_middleware(where: str, middleware: Any) -> None:
 class _ForkState(ToolSelectionState):
     """The state of a fork: a private key is no input, so what the agent remembers comes under another one."""
 
-    tool_selection_forked: NotRequired[Annotated[dict[str, Any], OmitFromOutput]]
+    tool_selection_forked: NotRequired[Annotated[dict[str, Any], types.OmitFromOutput]]
 
 
-class _AheadOfSelection(AgentMiddleware[ToolSelectionState, Any, Any]):
+class _AheadOfSelection(types.AgentMiddleware[ToolSelectionState, Any, Any]):
     """Does to a request what the harness does behind the selection, so that the selection goes by it.
 
     Args:
@@ -291,7 +280,7 @@ class _AheadOfSelection(AgentMiddleware[ToolSelectionState, Any, Any]):
         is_fork: Whether it is in one of them.
     """
 
-    trace_policy = TracePolicy(process_inputs=omit_payload)
+    trace_policy = types.TracePolicy(process_inputs=types.omit_payload)
 
     def __init__(
         self,
@@ -302,42 +291,32 @@ class _AheadOfSelection(AgentMiddleware[ToolSelectionState, Any, Any]):
         is_fork: bool = False,
     ) -> None:
         super().__init__()
-        self._access = selection._access
+        self._rules = selection._rules
         self.state_schema = _ForkState if is_fork else ToolSelectionState
         self._excluded = excluded
         self._forks = forks
 
-    def wrap_model_call(
-        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
-    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        permitted = self._access.permitted(_pinnable(request), AccessRuntime.of(request))
+    def wrap_model_call(self, request: Request, handler: Handler) -> Response:
+        permitted = self._rules.boundary(_pinnable(request), AccessRuntime.of(request))
         request, pins = self._prepared(request, permitted.tools)
         return _pinning(pins, handler(request))
 
-    async def awrap_model_call(
-        self,
-        request: ModelRequest[Any],
-        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
-    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        permitted = await self._access.apermitted(_pinnable(request), AccessRuntime.of(request))
+    async def awrap_model_call(self, request: Request, handler: AsyncHandler) -> Response:
+        permitted = await self._rules.aboundary(_pinnable(request), AccessRuntime.of(request))
         request, pins = self._prepared(request, permitted.tools)
         return _pinning(pins, await handler(request))
 
     def wrap_tool_call(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
-    ) -> ToolMessage | Command[Any]:
+        self, request: ToolRequest, handler: Callable[[ToolRequest], ToolAnswer]
+    ) -> ToolAnswer:
         return handler(self._handing_on(request))
 
     async def awrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> ToolMessage | Command[Any]:
+        self, request: ToolRequest, handler: Callable[[ToolRequest], Awaitable[ToolAnswer]]
+    ) -> ToolAnswer:
         return await handler(self._handing_on(request))
 
-    def _prepared(
-        self, request: ModelRequest[Any], pinnable: Sequence[Any]
-    ) -> tuple[ModelRequest[Any], list[str]]:
+    def _prepared(self, request: Request, pinnable: Sequence[Any]) -> tuple[Request, list[str]]:
         """Return the request for the selection, and what of the `pinnable` is to be pinned from now on."""
         tools = request.tools
         if self._excluded:
@@ -357,7 +336,7 @@ class _AheadOfSelection(AgentMiddleware[ToolSelectionState, Any, Any]):
         state[THREAD] = state.get(THREAD) or forked.get(THREAD)
         return request.override(tools=tools, state=cast("ToolSelectionState", state)), new
 
-    def _handing_on(self, request: ToolCallRequest) -> ToolCallRequest:
+    def _handing_on(self, request: ToolRequest) -> ToolRequest:
         """Return a call of a fork with what it is to go on with; any other call as it is."""
         if request.tool_call["args"].get("subagent_type") not in self._forks:
             return request
@@ -366,7 +345,7 @@ class _AheadOfSelection(AgentMiddleware[ToolSelectionState, Any, Any]):
         return replace(request, runtime=replace(request.runtime, state={**state, _FORKED: remembered}))
 
 
-def _pinnable(request: ModelRequest[Any]) -> list[Any]:
+def _pinnable(request: Request) -> list[Any]:
     """Return the tools that a skill may bring back if they are hidden, where the agent has skills."""
     return [*filter(_is_hideable, request.tools)] if request.state.get("skills_metadata") else []
 
@@ -393,44 +372,35 @@ class _Summarization(SummarizationMiddleware):
         vars(copied).update(vars(other))
         return copied
 
-    def wrap_model_call(
-        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
-    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+    def wrap_model_call(self, request: Request, handler: Handler) -> Response:
         return super().wrap_model_call(
             _with_few_tools(request), lambda few: handler(few.override(tools=request.tools))
         )
 
-    async def awrap_model_call(
-        self,
-        request: ModelRequest[Any],
-        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
-    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        async def with_all(few: ModelRequest[Any]) -> ModelResponse[Any]:
+    async def awrap_model_call(self, request: Request, handler: AsyncHandler) -> Response:
+        async def with_all(few: Request) -> Answer:
             return await handler(few.override(tools=request.tools))
 
         return await super().awrap_model_call(_with_few_tools(request), with_all)
 
 
-def _with_few_tools(request: ModelRequest[Any]) -> ModelRequest[Any]:
+def _with_few_tools(request: Request) -> Request:
     """Return the request with what is never hidden, and what the last one was shown beside.
 
     What the first call of a thread is shown is not known yet. By default it takes no more than 15 % of the
     model's input limit (`token_budget`), and so much the harness leaves free.
     """
-    record = ThreadRecord.from_state(request.state) or ThreadRecord()
-    return request.override(
-        tools=[
-            tool
-            for tool in request.tools
-            if not isinstance(tool, BaseTool) or is_harness_tool(tool) or tool.name in record.shown
-        ]
+    record = ThreadRecord.from_state(request.state)
+    few = (
+        tool
+        for tool in request.tools
+        if not isinstance(tool, BaseTool) or is_harness_tool(tool) or tool.name in record.shown
     )
+    return request.override(tools=[*few])
 
 
-def _pinning(
-    pins: Sequence[str], response: ModelResponse[Any]
-) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-    return ExtendedModelResponse(response, Command(update={PINS: list(pins)})) if pins else response
+def _pinning(pins: Sequence[str], response: Answer) -> Response:
+    return types.ExtendedModelResponse(response, Command(update={PINS: list(pins)})) if pins else response
 
 
 def _as_asked(message: Any) -> Any:

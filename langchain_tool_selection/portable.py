@@ -157,17 +157,15 @@ def check_top_k(top_k: Any) -> None:
         raise ValueError(msg)
 
 
-def check_names(setting: str, names: Any) -> frozenset[str]:
-    """Return `names` as a set, or raise a `TypeError` that names the setting and the culprit."""
-    if isinstance(names, str):
-        msg = f"{setting} takes a collection of tool names, got the string {names!r}; write [{names!r}]"
-        raise TypeError(msg)
-    if not isinstance(names, Collection):
-        msg = f"{setting} takes a collection of tool names, got {type(names).__name__}"
+def check_names(setting: str, names: Any, kind: str = "tool") -> frozenset[str]:
+    """Return names of one kind as a set, or raise a `TypeError` that names the setting and the culprit."""
+    if isinstance(names, str) or not isinstance(names, Collection):
+        got = f"the string {names!r}; write [{names!r}]" if isinstance(names, str) else type(names).__name__
+        msg = f"{setting} takes a collection of {kind} names, got {got}"
         raise TypeError(msg)
     for name in names:
         if not isinstance(name, str):
-            msg = f"{setting} takes tool names as strings, got {name!r} of type {type(name).__name__}"
+            msg = f"{setting} takes {kind} names as strings, got {name!r} of type {type(name).__name__}"
             raise TypeError(msg)
     return frozenset(names)
 

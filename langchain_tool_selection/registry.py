@@ -14,7 +14,6 @@ Example:
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -24,7 +23,9 @@ from langchain_tool_selection._ground.settings import check_choice
 from langchain_tool_selection._ranking.index import ToolIndex
 from langchain_tool_selection._ranking.protocol import Query
 from langchain_tool_selection._tools.documents import ToolDocument, ToolHints, document_of, with_hints
+from langchain_tool_selection._tools.names import POSSIBLE, is_possible_name
 from langchain_tool_selection._tools.schema import SchemaPruning, prune_tool
+from langchain_tool_selection._tools.shapes import openai_tool
 from langchain_tool_selection._tools.tokens import count_tokens
 from langchain_tool_selection.portable import check_names, check_top_k
 
@@ -94,8 +95,8 @@ class ToolRegistry:
             domain: The server or group that it belongs to; searched, never sent.
 
         Raises:
-            TypeError: the name is no string, the parameters are no mapping, or tags or examples are one
-                string.
+            TypeError: the name is none that a provider takes, the parameters are no mapping, or tags or
+                examples are one string.
             ValueError: the name is taken.
         """
         schema = {"type": "object", "properties": {}} if parameters is None else parameters
@@ -164,18 +165,16 @@ class ToolRegistry:
             known = ", ".join([*self._tools][:20])
             msg = f"no tool is registered under {', '.join(unknown)}; known tools: {known}"
             raise ValueError(msg)
-        chosen = [tool for name, tool in self._tools.items() if name in active]
-        sent = [
-            _for(provider, deepcopy(tool) if prune is None else prune_tool(tool, prune)) for tool in chosen
-        ]
+        chosen = [deepcopy(tool) for name, tool in self._tools.items() if name in active]
+        sent = [_for(provider, prune_tool(tool, prune) if prune else tool) for tool in chosen]
         everything = count_tokens([_for(provider, tool) for tool in self._tools.values()], model)
         counted = count_tokens(sent, model)
         return Payload(sent, counted.tokens, everything.tokens, counted.counter)
 
 
 def _check(name: Any, description: Any, schema: Any) -> None:
-    if not isinstance(name, str) or not re.fullmatch(r"[\w.:-]{1,128}", name):
-        msg = f"a tool's name must be 1 to 128 letters, digits, '_', '-', '.' or ':', got {name!r}"
+    if not is_possible_name(name):
+        msg = f"a tool's name must be what a provider takes ({POSSIBLE}), got {name!r}"
         raise TypeError(msg)
     if not isinstance(description, str | None):
         msg = f"description of {name!r} must be a string, got {type(description).__name__}"
@@ -195,7 +194,7 @@ def _check(name: Any, description: Any, schema: Any) -> None:
 
 def _for(provider: Provider, tool: dict[str, Any]) -> dict[str, Any]:
     if provider == "openai":
-        return {"type": "function", "function": tool}
+        return openai_tool(tool)
     if provider == "openai_responses":
         return {"type": "function", **tool}
     return {"name": tool["name"], "description": tool["description"], "input_schema": tool["parameters"]}

@@ -1,4 +1,4 @@
-"""What is told of a run: events for whoever listens, and an audit log, one JSON object a record."""
+"""Stream events and the audit log, one JSON object a record."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ audit_logger = logging.getLogger("langchain_tool_selection.audit")
 AuditLevel = bool | Literal["arguments"]
 
 
-def tell(runtime: Any, kind: str, facts: Mapping[str, Any]) -> None:
-    """Report to whoever listens: the log, a stream of custom events, the trace."""
+def emit(runtime: Any, kind: str, facts: Mapping[str, Any]) -> None:
+    """Send an event to the log (at DEBUG), to the stream of custom events and to the trace."""
     logger.debug("%s: %s", kind, facts)
     if runtime is not None and runtime.stream_writer is not None:
         runtime.stream_writer({"type": kind, **facts})

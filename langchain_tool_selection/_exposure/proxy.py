@@ -1,92 +1,74 @@
-"""`call_tool`: how a model calls a tool that is not in its tools array.
+"""`"proxy"`: the tools array holds what is always included, the search tool, and `call_tool`.
 
-The model writes `call_tool(name=..., arguments=...)`. As soon as it has, the call becomes a call of the
-tool itself, so that all that follows (approval, limits, retries, the tool's own runtime, traces) sees the
-real one. When the model is shown the conversation again, it reads what it wrote. A call that fits no tool
-stays a call of `call_tool`, whose answer says what is wrong.
+For any provider that caches, because the array never changes. A search answers with schemas, and the model
+writes `call_tool(name=..., arguments=...)`. As soon as it has, the call becomes a call of the tool itself, so
+that all that follows (approval, limits, retries, the tool's own runtime, traces) sees the real one. When the
+model is shown the conversation again, it reads what it wrote. A call that fits no tool stays a call of
+`call_tool`, whose answer says what is wrong.
 """
 
-import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from __future__ import annotations
 
-from langchain.agents.middleware.types import ModelResponse
-from langchain_core.messages import AIMessage, ToolMessage
-from langchain_core.tools import BaseTool
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from langchain_tool_selection._tools.arguments import as_arguments, mistake_in
+from langchain_tool_selection._exposure.base import CallContext, Rendered, constant_array
+from langchain_tool_selection._ground.messages import state_value
+from langchain_tool_selection._selection.pins import PINS, pins_in
+from langchain_tool_selection._selection.policy import Selection
+from langchain_tool_selection._selection.record import ThreadRecord
 
-
-def unwrap_calls(
-    response: ModelResponse[Any] | AIMessage, tools: Mapping[str, Any], call_tool: str
-) -> ModelResponse[Any] | AIMessage:
-    """Turn calls of `call_tool` into calls of the tools that they name, where these can take them."""
-    if isinstance(response, AIMessage):
-        return _unwrapped(response, tools, call_tool)
-    result = [
-        _unwrapped(one, tools, call_tool) if isinstance(one, AIMessage) else one for one in response.result
-    ]
-    return replace(response, result=result)
+if TYPE_CHECKING:
+    from langchain.agents.middleware.types import ModelRequest, ModelResponse
+    from langchain_core.messages import AIMessage
 
 
-def wrap_calls(messages: Sequence[Any], hidden: Collection[str], call_tool: str) -> list[Any]:
-    """Turn calls of `hidden` tools into calls of `call_tool`, as the model wrote them."""
-    return [_wrapped(message, hidden, call_tool) for message in messages]
+@dataclass(frozen=True)
+class Proxy:
+    """Has one tool call the others. See `Exposure` for each member.
 
+    Attributes:
+        call_tool: The name of the tool that calls others.
+    """
 
-def _unwrapped(message: AIMessage, tools: Mapping[str, Any], call_tool: str) -> AIMessage:
-    real = {}
-    for call in message.tool_calls:
-        if call["name"] == call_tool:
-            name, arguments = call["args"].get("name"), as_arguments(call["args"].get("arguments"))
-            tool = tools.get(name) if isinstance(name, str) and name != call_tool else None
-            if isinstance(tool, BaseTool) and not mistake_in(tool, arguments):
-                real[call["id"]] = (tool.name, arguments)
-    return _with_calls(message, real)
+    call_tool: str
 
+    name: ClassVar[str] = "proxy"
+    keeps: ClassVar[bool] = True
+    ranks: ClassVar[bool] = False
+    additions_reset_cache: ClassVar[bool] = False
+    uses_call_tool: ClassVar[bool] = True
 
-def _wrapped(message: Any, hidden: Collection[str], call_tool: str) -> Any:
-    if isinstance(message, ToolMessage) and message.name in hidden:
-        return message.model_copy(update={"name": call_tool})
-    if not isinstance(message, AIMessage):
-        return message
-    return _with_calls(
-        message,
-        {
-            call["id"]: (call_tool, {"name": call["name"], "arguments": call["args"]})
-            for call in message.tool_calls
-            if call["name"] in hidden
-        },
-    )
+    @classmethod
+    def suits(cls, context: CallContext) -> bool:
+        return False  # `call_tool` is registered with the agent only where this exposure was asked for
 
+    @classmethod
+    def of(cls, context: CallContext) -> Proxy | None:
+        return None if context.call_tool is None else cls(context.call_tool)
 
-def _with_calls(message: AIMessage, calls: Mapping[str | None, tuple[str, dict[str, Any]]]) -> AIMessage:
-    """Return the message with other names and arguments for the calls with these ids."""
-    if not calls:
-        return message
-    tool_calls = [
-        {**call, "name": calls[call["id"]][0], "args": calls[call["id"]][1]} if call["id"] in calls else call
-        for call in message.tool_calls
-    ]
-    content = message.content
-    if isinstance(content, list):
-        content = [_with_call(block, calls) if isinstance(block, dict) else block for block in content]
-    return message.model_copy(update={"tool_calls": tool_calls, "content": content})
+    def max_additions(self, record: ThreadRecord) -> int:
+        return 0
 
+    def render(
+        self,
+        request: ModelRequest[Any],
+        selection: Selection,
+        tools: Mapping[str, Any],
+        record: ThreadRecord,
+    ) -> Rendered:
+        from langchain_tool_selection._exposure.call_tool import wrap_calls  # noqa: PLC0415 - see `base`
 
-def _with_call(
-    block: dict[str, Any], calls: Mapping[str | None, tuple[str, dict[str, Any]]]
-) -> dict[str, Any]:
-    # Providers repeat a call in their own form in the content: OpenAI, Anthropic, LangChain's standard.
-    name, arguments = calls.get(block.get("call_id") or block.get("id"), ("", {}))
-    if not name:
-        return block
-    match block.get("type"):
-        case "function_call":
-            return {**block, "name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
-        case "tool_use":
-            return {**block, "name": name, "input": arguments}
-        case "tool_call":
-            return {**block, "name": name, "args": arguments}
-    return block
+        array = constant_array(selection, tools, record)
+        # What was found stays wrapped when it is gone from the request: the model reads what it wrote.
+        found = pins_in(state_value(request.state, PINS))
+        messages = wrap_calls(request.messages, {*tools, *found}.difference(array), self.call_tool)
+        return Rendered(request.override(tools=[tools[name] for name in array], messages=messages), array)
+
+    def receive(
+        self, response: ModelResponse[Any] | AIMessage, tools: Mapping[str, Any]
+    ) -> ModelResponse[Any] | AIMessage:
+        from langchain_tool_selection._exposure.call_tool import unwrap_calls  # noqa: PLC0415 - see `base`
+
+        return unwrap_calls(response, tools, self.call_tool)

@@ -21,17 +21,18 @@ class WarnOnce:
     def __init__(self) -> None:
         self._said: dict[str, set[str]] = {}
 
-    def __call__(self, key: str, message: str, *values: Any) -> None:
+    def __call__(self, key: str, message: str, *values: Any, level: int = logging.WARNING) -> None:
         """Log `message % values`, unless there was a warning with this `key` before.
 
         Args:
             key: What it is about.
             message: What is said, which makes its kind.
             values: What is put into the message.
+            level: The level that it is logged at.
         """
         said = self._said.setdefault(message, set())
         if key not in said and len(said) < _WARNINGS:
             said.add(key)
-            logger.warning(message, *values)
+            logger.log(level, message, *values)
             if len(said) == _WARNINGS:
-                logger.warning("these were %d warnings; no more of this kind are logged", _WARNINGS)
+                logger.log(level, "these were %d warnings; no more of this kind are logged", _WARNINGS)

@@ -57,6 +57,16 @@ def tool_calls(message: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 yield name, args if isinstance(args, Mapping) else {}
 
 
+def has_thinking(messages: Iterable[Any]) -> bool:
+    """Whether a model has thought in this conversation, and its provider gave the thoughts back."""
+    return any(
+        isinstance(block, Mapping) and block.get("type") in ("thinking", "redacted_thinking")
+        for message in messages
+        if is_from_model(message) and isinstance(content := field_of(message, "content"), list)
+        for block in content
+    )
+
+
 def _block_texts(content: Iterable[Any]) -> Iterator[str]:
     for block in content:
         text = block.get("text") if isinstance(block, Mapping) else block

@@ -32,27 +32,25 @@ def check_number(setting: str, value: Any) -> None:
         raise ValueError(msg)
 
 
-def check_budget(value: Any) -> None:
-    """Check `token_budget`: a number of tokens, a share, or `None`."""
-    check_number("token_budget", value)
-    is_share = isinstance(value, float) and 0 < value < 1
-    if value is not None and not is_share and not (isinstance(value, int) and value > 0):
-        msg = f"token_budget must be a share between 0 and 1 or a whole number of tokens, got {value!r}"
-        raise ValueError(msg)
-
-
-def check_timeout(value: Any) -> None:
-    """Check `ranker_timeout`: seconds, more than 0, or `None`."""
-    check_number("ranker_timeout", value)
+def check_timeout(setting: str, value: Any) -> None:
+    """Check that `value` is a number of seconds, more than 0, or `None`."""
+    check_number(setting, value)
     if value is not None and value <= 0:
-        msg = f"ranker_timeout must be more than 0 seconds, or None to wait, got {value!r}"
+        msg = f"{setting} must be more than 0 seconds, or None to wait, got {value!r}"
         raise ValueError(msg)
 
 
-def check_type(setting: str, value: Any, kind: type) -> None:
-    """Check that `value` is a `kind`, or `None`."""
-    if value is not None and not isinstance(value, kind):
-        msg = f"{setting} takes {kind.__name__}(...) or None, got {value!r}"
+def check_flag(setting: str, value: Any) -> None:
+    """Check that `value` is `True` or `False`."""
+    if not isinstance(value, bool):
+        msg = f"{setting} must be True or False, got {value!r}"
+        raise TypeError(msg)
+
+
+def check_type(setting: str, value: Any, kind: type, *, optional: bool = False) -> None:
+    """Check that `value` is a `kind`, or `None` where that is `optional`."""
+    if not (isinstance(value, kind) or (optional and value is None)):
+        msg = f"{setting} takes {kind.__name__}(...){' or None' if optional else ''}, got {value!r}"
         raise TypeError(msg)
 
 

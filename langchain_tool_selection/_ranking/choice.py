@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
 from langchain_tool_selection._ranking.lexical import LexicalRanker
-from langchain_tool_selection._ranking.protocol import Hit, Query, Ranker
+from langchain_tool_selection._ranking.protocol import Documents, Hit, Query, Ranker
 from langchain_tool_selection._ranking.semantic import EmbeddingRanker, HybridRanker
-from langchain_tool_selection._tools.documents import ToolDocument
 from langchain_tool_selection.portable import Scorer, Tool, finite_score, tokenize
 
 
@@ -48,7 +47,7 @@ class ScorerRanker:
     def __init__(self, scorer: Scorer | Callable[..., float]) -> None:
         self._scorer = scorer
 
-    def rank(self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None) -> list[Hit]:
+    def rank(self, query: Query, documents: Documents, *, limit: int | None = None) -> list[Hit]:
         """Return the tools that score above zero, by the weighted sum over the query's parts.
 
         Raises:

@@ -13,32 +13,14 @@ nobody does sums in those sets; it stays for everybody who has a calculator.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from langchain_tool_selection._ranking.text import terms
 
 FAMILY_WEIGHT = 0.2
 """What a relative of a word counts, as a share of the word itself."""
 
-TABLE = """
-+0.08 -0.03 | create add make open file new insert register generate
-+0.06 +0.03 | send post message notify tell share publish write
-+0.08 +0.06 | list show view display
-+0.02 +0.00 | get fetch read retrieve
-+0.04 +0.09 | update edit change modify set mark move rename adjust
-+0.18 +0.20 | search find look query lookup locate discover
-+0.04 +0.00 | stop end pause halt terminate
--0.02 +0.00 | buy purchase order
-+0.01 +0.17 | delete remove cancel drop clear erase
-+0.00 +0.00 | download export save
-+0.00 +0.04 | email mail inbox
--0.03 +0.06 | song track music
--0.01 +0.00 | file document doc
-+0.04 +0.05 | money balance payment fund
-+0.00 +0.04 | movie film
-+0.03 +0.03 | weather temperature forecast rain
-+0.00 +0.02 | repository repo
-+0.01 +0.03 | website webpage page url site
-+0.00 +0.00 | divide multiply subtract plus minus percent arithmetic calculate
-"""
+TABLE = Path(__file__).with_name("families.txt").read_text("utf-8")
 
 
 def families(table: str) -> dict[str, tuple[str, ...]]:

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, cast, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
 
 from langchain_tool_selection._tools.documents import ToolDocument
+
+Documents: TypeAlias = Sequence[ToolDocument]
+"""The tools of a catalogue, in registration order."""
 
 
 class Hit(NamedTuple):
@@ -63,7 +66,7 @@ class Ranker(Protocol):
 
     A ranker that waits for something (a service, a model) also has `arank`, with the same signature
     and result, which is awaited on the async path. Without it `rank` is called there too; a middleware that
-    has a `ranker_timeout` calls it in a thread.
+    has a `Search.timeout` calls it in a thread.
 
     Example:
         >>> class ByLength:
@@ -71,9 +74,7 @@ class Ranker(Protocol):
         ...         return [Hit(d.name, 1 / (1 + len(d.description))) for d in documents]
     """
 
-    def rank(
-        self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None
-    ) -> Iterable[Hit]:
+    def rank(self, query: Query, documents: Documents, *, limit: int | None = None) -> Iterable[Hit]:
         """Return hits for the documents that match, and none for those that don't.
 
         Args:
@@ -92,14 +93,14 @@ class AsyncRanker(Ranker, Protocol):
     """A ranker with an async twin."""
 
     def arank(
-        self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None
+        self, query: Query, documents: Documents, *, limit: int | None = None
     ) -> Awaitable[Iterable[Hit]]:
         """As `rank`, awaited."""
         ...
 
 
 async def arank(
-    ranker: Ranker, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None
+    ranker: Ranker, query: Query, documents: Documents, *, limit: int | None = None
 ) -> Iterable[Hit]:
     """Await a ranker's `arank`, or call its `rank` where it has none."""
     if hasattr(ranker, "arank"):

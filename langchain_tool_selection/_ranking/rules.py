@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 
 from langchain_tool_selection._ground.settings import check_function
 from langchain_tool_selection._ranking.choice import as_ranker
-from langchain_tool_selection._ranking.protocol import Hit, Query, arank, blocks
-from langchain_tool_selection._tools.documents import ToolDocument
+from langchain_tool_selection._ranking.protocol import Documents, Hit, Query, arank, blocks
 
 Pattern: TypeAlias = str | re.Pattern[str] | Callable[[str], Any]
 """What a rule looks for: a regular expression anywhere in the text, or a predicate on the text."""
@@ -49,6 +48,7 @@ class RuleRanker:
         TypeError: a pattern or a name is of another kind.
 
     Example:
+        >>> from langchain_tool_selection import ToolDocument
         >>> ranker = RuleRanker({ARITHMETIC: "calculator", r"order\s*#\d+": "order_lookup"})
         >>> tools = (ToolDocument("order_lookup"), ToolDocument("calculator"))
         >>> ranker.rank(Query.of("23 * 4"), tools)
@@ -65,19 +65,17 @@ class RuleRanker:
         """Whether the other ranker does; see `_ranking.blocks`."""
         return self._then is not None and blocks(self._then)
 
-    def rank(self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None) -> list[Hit]:
+    def rank(self, query: Query, documents: Documents, *, limit: int | None = None) -> list[Hit]:
         """Return the tools of all matching rules, then the other ranker's hits with their own scores."""
         hits = [] if self._then is None else self._then.rank(query, documents, limit=limit)
         return put_first(self._named(query, documents), hits)
 
-    async def arank(
-        self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None
-    ) -> list[Hit]:
+    async def arank(self, query: Query, documents: Documents, *, limit: int | None = None) -> list[Hit]:
         """As `rank`, awaiting the other ranker where it can be awaited."""
         hits = [] if self._then is None else await arank(self._then, query, documents, limit=limit)
         return put_first(self._named(query, documents), hits)
 
-    def _named(self, query: Query, documents: Sequence[ToolDocument]) -> list[str]:
+    def _named(self, query: Query, documents: Documents) -> list[str]:
         wanted = [name for matches, names in self._rules if matches(query.text) for name in names]
         if not wanted:
             return []

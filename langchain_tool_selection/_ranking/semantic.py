@@ -2,105 +2,66 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from langchain_core.embeddings import Embeddings
 
-from langchain_tool_selection._ranking.protocol import Hit, Query, Ranker, arank, blocks
-from langchain_tool_selection._tools.documents import ToolDocument
-
-_Matrix: TypeAlias = npt.NDArray[np.float32]
+from langchain_tool_selection._ranking.protocol import Documents, Hit, Query, Ranker, arank, blocks
+from langchain_tool_selection._ranking.vectors import Matrix, ToolVectors, normalized
 
 
 class EmbeddingRanker:
     """Ranks by the cosine between the embeddings of a request and of each tool.
 
-    A tool is embedded once for each text that it ever had, in one call for all that are new; vectors
-    are kept by fingerprint. Thread-safe. It does not catch what the embeddings raise: the middleware
-    does, and carries on with words alone.
+    A tool is embedded once for each text that it has, in one call for all that are new, however many searches
+    ask at once; see `ToolVectors`. Thread-safe. A copy, and one that was pickled, begins without vectors. It
+    does not catch what the embeddings raise: the middleware does, and carries on with words alone.
 
     Args:
         embeddings: Any LangChain `Embeddings`. On the async path its `aembed_*` are awaited.
         min_cosine: Tools below this cosine, -1 to 1, are no hits; `None` makes every tool a hit. What
             counts as close differs from one model to the next; 0.3 fits most sentence encoders.
-        max_vectors: How many vectors to keep; the least recently used go first.
     """
 
-    def __init__(
-        self, embeddings: Embeddings, *, min_cosine: float | None = 0.3, max_vectors: int = 20_000
-    ) -> None:
+    def __init__(self, embeddings: Embeddings, *, min_cosine: float | None = 0.3) -> None:
         if not isinstance(embeddings, Embeddings):
             msg = f"embeddings must be LangChain Embeddings, got {type(embeddings).__name__}"
             raise TypeError(msg)
         self._embeddings = embeddings
         self._min_cosine = float("-inf") if min_cosine is None else min_cosine
-        self._max_vectors = max_vectors
-        self._vectors: OrderedDict[str, _Matrix] = OrderedDict()
-        self._lock = threading.Lock()
+        self._tools = ToolVectors(embeddings)
 
     @property
     def blocks(self) -> bool:
         """Whether the embeddings have no async methods of their own: LangChain's share the loop's threads."""
         return type(self._embeddings).aembed_query is Embeddings.aembed_query
 
-    def rank(self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None) -> list[Hit]:
+    def rank(self, query: Query, documents: Documents, *, limit: int | None = None) -> list[Hit]:
         """Return documents at or above the cosine threshold.
 
         Raises:
             ValueError: the embeddings returned the wrong number of vectors, or vectors that are
                 empty, of unequal length, or not finite.
         """
-        rows, missing = self._known(documents)
-        if missing:
-            rows |= self._keep(missing, self._embeddings.embed_documents([_text(d) for d in missing]))
+        tools = self._tools.matrix(documents)
         vectors = [self._embeddings.embed_query(text) for text, _ in query.parts]
-        return self._hits(query, documents, rows, vectors)
+        return self._hits(query, documents, tools, vectors)
 
-    async def arank(
-        self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None
-    ) -> list[Hit]:
+    async def arank(self, query: Query, documents: Documents, *, limit: int | None = None) -> list[Hit]:
         """As `rank`, through the embeddings' async methods."""
-        rows, missing = self._known(documents)
-        if missing:
-            rows |= self._keep(missing, await self._embeddings.aembed_documents([_text(d) for d in missing]))
+        tools = await self._tools.amatrix(documents)
         vectors = [await self._embeddings.aembed_query(text) for text, _ in query.parts]
-        return self._hits(query, documents, rows, vectors)
-
-    def _known(self, documents: Sequence[ToolDocument]) -> tuple[dict[str, _Matrix], list[ToolDocument]]:
-        """Return the vectors at hand by fingerprint, and the documents that have none yet."""
-        keys = [document.fingerprint for document in documents]
-        with self._lock:
-            rows = {key: self._vectors[key] for key in keys if key in self._vectors}
-            for fingerprint in rows:
-                self._vectors.move_to_end(fingerprint)
-        return rows, [document for document in documents if document.fingerprint not in rows]
-
-    def _keep(self, documents: list[ToolDocument], vectors: list[list[float]]) -> dict[str, _Matrix]:
-        matrix = _normalized(vectors, len(documents))
-        rows = {document.fingerprint: row for document, row in zip(documents, matrix, strict=True)}
-        with self._lock:
-            self._vectors.update(rows)
-            while len(self._vectors) > self._max_vectors:
-                self._vectors.popitem(last=False)
-        return rows
+        return self._hits(query, documents, tools, vectors)
 
     def _hits(
-        self,
-        query: Query,
-        documents: Sequence[ToolDocument],
-        rows: dict[str, _Matrix],
-        vectors: list[list[float]],
+        self, query: Query, documents: Documents, tools: Matrix, vectors: list[list[float]]
     ) -> list[Hit]:
         if not documents:
             return []
         weights = np.array([weight for _, weight in query.parts], np.float32)
-        matrix = np.stack([rows[document.fingerprint] for document in documents])
-        cosines = (weights / weights.sum()) @ (_normalized(vectors, len(weights)) @ matrix.T)
+        cosines = (weights / weights.sum()) @ (normalized(vectors, len(weights)) @ tools.T)
         pairs = zip(documents, cosines.tolist(), strict=True)
         return [Hit(document.name, cosine) for document, cosine in pairs if cosine >= self._min_cosine]
 
@@ -154,20 +115,16 @@ class HybridRanker:
         """Whether either ranker does; see `_ranking.blocks`."""
         return blocks(self._first) or blocks(self._second)
 
-    def rank(self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None) -> list[Hit]:
+    def rank(self, query: Query, documents: Documents, *, limit: int | None = None) -> list[Hit]:
         """Return the hits of either ranker, by their fused score."""
         return self._fuse(documents, self._first.rank(query, documents), self._second.rank(query, documents))
 
-    async def arank(
-        self, query: Query, documents: Sequence[ToolDocument], *, limit: int | None = None
-    ) -> list[Hit]:
+    async def arank(self, query: Query, documents: Documents, *, limit: int | None = None) -> list[Hit]:
         """As `rank`, awaiting rankers that can be awaited."""
         first = await arank(self._first, query, documents)
         return self._fuse(documents, first, await arank(self._second, query, documents))
 
-    def _fuse(
-        self, documents: Sequence[ToolDocument], first: Iterable[Hit], second: Iterable[Hit]
-    ) -> list[Hit]:
+    def _fuse(self, documents: Documents, first: Iterable[Hit], second: Iterable[Hit]) -> list[Hit]:
         found, similar = dict(first), dict(second)
         names = [document.name for document in documents]
         of_first, of_second = _standardised(names, found), _standardised(names, similar)
@@ -186,27 +143,3 @@ def _standardised(names: Sequence[str], scores: Mapping[str, float]) -> npt.NDAr
     values = np.array([scores.get(name, 0.0) for name in names])
     spread = values.std() if len(values) else 0.0
     return (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
-
-
-def _text(document: ToolDocument) -> str:
-    # Parameter names help a small encoder; their descriptions drown the sentence that matters.
-    parameters = ", ".join(name for name, _ in document.parameters)
-    text = f"{document.name}: {document.description}"
-    return f"{text} Parameters: {parameters}" if parameters else text
-
-
-def _normalized(vectors: Any, expected: int) -> _Matrix:
-    try:
-        matrix = np.asarray(vectors, np.float32)
-    except (TypeError, ValueError) as error:
-        msg = "the embeddings returned vectors of unequal length or with something that is no number"
-        raise ValueError(msg) from error
-    if matrix.ndim != 2 or len(matrix) != expected or not matrix.shape[1]:
-        msg = f"the embeddings returned an array of shape {matrix.shape} for {expected} texts"
-        raise ValueError(msg)
-    if not np.isfinite(matrix).all():
-        msg = "the embeddings returned a vector that is not finite"
-        raise ValueError(msg)
-    length = np.linalg.norm(matrix, axis=1, keepdims=True)
-    unit: _Matrix = np.divide(matrix, length, out=np.zeros_like(matrix), where=length > 0)
-    return unit

@@ -14,6 +14,7 @@ import threading
 import unicodedata
 from functools import lru_cache
 from itertools import chain, pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import Stemmer
@@ -43,22 +44,7 @@ _ELISION = re.compile(r"\b(?:[cdjlmnst]|qu)'(?=\w{2})", re.IGNORECASE)
 
 # What people say to an assistant around what they want. Verbs that tools are named after (get, list,
 # find, send, check, show, make) are not here: dropping them costs more recall than they add noise.
-_STOP_WORDS = frozenset(
-    """
-    a about above after again all also am an and any anything are around as at be because been before
-    being below between both but by can cannot cant could did didnt do does doesnt doing done dont
-    during each else ever every everything few for from further had has have having he help her here
-    hers herself hey hi hello him himself his how i if in into is isnt it its itself just kindly let
-    lets havent couldnt hasnt arent wasnt werent shouldnt hadnt like may maybe me might more most must
-    my myself need needed no nor not now of off ok okay on once one only or other our ours ourselves out
-    over own please same shall she should so some somebody someone something such sure than thank thanks
-    that the their theirs them themselves then there these they thing things this those though through
-    to too tool tools under until up upon us very via want wanna wants was we well were what when where
-    whether which while who whom whose why will wish with within without wont would wouldnt yeah yes you
-    your yours yourself gonna gotta got actually also already currently really quite simply able see
-    using use
-    """.split()
-)
+_STOP_WORDS = frozenset(Path(__file__).with_name("stop_words.txt").read_text("utf-8").split())
 
 # Here "tell" asks the assistant to speak. In "tell the team" it is what a tool should do.
 _ASIDES = re.compile(r"\b(?:tell me|let (?:me|us) know)\b", re.IGNORECASE)

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from langchain_tool_selection._exposure.models import ExposureName
+from langchain_tool_selection._exposure.base import Exposure
 from langchain_tool_selection._ground.log import logger
 from langchain_tool_selection._ground.settings import check_count
-from langchain_tool_selection._ranking.index import Catalog
+from langchain_tool_selection._ranking.index import CatalogView
 from langchain_tool_selection.cost import (
     Prices,
-    Workload,
     average_workload,
     break_even,
     input_cost,
@@ -37,14 +36,16 @@ class Tokens:
 Threshold = int | Tokens | Literal["break_even"] | None
 
 
-def check_threshold(value: Any, top_k: int) -> None:
-    """Check `activate_above`."""
+def check_threshold(value: Any) -> None:
+    """Check `Thread.activate_above`."""
     if value == "break_even" or isinstance(value, Tokens):
         return
     if isinstance(value, str):
-        msg = f"activate_above must be a number of tools, Tokens(...), 'break_even' or None, got {value!r}"
+        msg = (
+            f"Thread.activate_above takes a number of tools, Tokens(...), 'break_even' or None, got {value!r}"
+        )
         raise ValueError(msg)
-    check_count("activate_above", value, at_least=top_k, optional=True)
+    check_count("Thread.activate_above", value, optional=True)
 
 
 class Activation:
@@ -60,8 +61,13 @@ class Activation:
         self._top_k = top_k
         self._said: set[str] = set()
 
+    @property
+    def least(self) -> int:
+        """Up to how many candidates nothing is hidden, whatever they and the model are."""
+        return self._above if isinstance(self._above, int) else self._top_k
+
     def is_small(
-        self, candidates: int, catalog: Callable[[], Catalog], exposure: ExposureName, model: str
+        self, candidates: int, catalog: Callable[[], CatalogView], exposure: Exposure, model: str
     ) -> bool:
         """Whether all of a request's tools are to be sent.
 
@@ -71,24 +77,22 @@ class Activation:
             exposure: How a selection would be shown.
             model: The name of the request's model, with its provider.
         """
-        if candidates <= self._top_k:
-            return True
-        if isinstance(self._above, int):
-            return candidates <= self._above
+        if candidates <= self.least or isinstance(self._above, int):
+            return candidates <= self.least
         if isinstance(self._above, Tokens):
             return catalog().tokens <= self._above.count
         prices = prices_of(model)
-        return prices is not None and catalog().tokens < self._break_even(catalog(), exposure, prices)
+        return prices is not None and catalog().tokens < _break_even(catalog(), self._top_k, exposure, prices)
 
-    def compare(self, catalog: Catalog, exposure: ExposureName, model: str) -> None:
+    def compare(self, catalog: CatalogView, exposure: Exposure, model: str) -> None:
         """Say once if sending everything would be cheaper than this selection."""
         prices = prices_of(model)
-        if prices is None or exposure in self._said:
+        if prices is None or exposure.name in self._said:
             return
-        self._said.add(exposure)
-        least = self._break_even(catalog, exposure, prices)
+        self._said.add(exposure.name)
+        least = _break_even(catalog, self._top_k, exposure, prices)
         if catalog.tokens < least:
-            workload = self._workload(catalog)
+            workload = average_workload(catalog.tokens, len(catalog.documents), self._top_k)
             whole = input_cost("everything", catalog.tokens, workload, prices)
             share = whole / input_cost(exposure, catalog.tokens, workload, prices)
             logger.info(
@@ -96,15 +100,14 @@ class Activation:
                 "would cost about %.0f%% of it (prices of %s, %s); activate_above='break_even' sends all",
                 len(catalog.documents),
                 catalog.tokens,
-                exposure,
+                exposure.name,
                 least,
                 100 * share,
                 model,
                 prices.as_of,
             )
 
-    def _break_even(self, catalog: Catalog, exposure: ExposureName, prices: Prices) -> float:
-        return break_even(exposure, self._workload(catalog), prices)
 
-    def _workload(self, catalog: Catalog) -> Workload:
-        return average_workload(catalog.tokens, max(1, len(catalog.documents)), self._top_k)
+def _break_even(catalog: CatalogView, top_k: int, exposure: Exposure, prices: Prices) -> float:
+    workload = average_workload(catalog.tokens, max(1, len(catalog.documents)), top_k)
+    return break_even(exposure, workload, prices)

@@ -5,77 +5,56 @@ A right call becomes a call of the tool itself before anything runs (see `_expos
 are the calls that named no tool rightly: the answer says what is wrong.
 """
 
-from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 from langchain.tools import ToolRuntime
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool, StructuredTool
-from langchain_core.utils.function_calling import convert_to_openai_tool
+from langchain_core.tools import StructuredTool
 from pydantic import BeforeValidator, Field
 
-from langchain_tool_selection._ground.untrusted import one_line
-from langchain_tool_selection._run.shared import Registered, Shared
+from langchain_tool_selection._access.boundary import Access, Boundary
+from langchain_tool_selection._run.answers import answer_to_call_tool
+from langchain_tool_selection._run.search import SafeSearch
+from langchain_tool_selection._run.settings import Discovery
 from langchain_tool_selection._selection.record import ThreadRecord
-from langchain_tool_selection._tools.arguments import as_arguments, compact_parameters, mistake_in
-
-_ERROR = 300
-"""Characters of an error that are quoted: it may quote the argument in turn."""
-
+from langchain_tool_selection._tools.arguments import as_arguments
 
 _Name = Annotated[str, BeforeValidator(str), Field(description="A tool that was found.")]
 _Arguments = Annotated[Any, Field(description="An object, by the tool's parameters.")]
 
 
-def make_call_tool(name: str, shared: Shared, search_tool: str) -> StructuredTool:
+def make_call_tool(settings: Discovery, *, access: Access, search: SafeSearch) -> StructuredTool:
     """Build the tool that stands for all others. It runs only if its call named none of them rightly.
 
     Args:
-        name: What the model calls it.
-        shared: What it shares with the middleware.
-        search_tool: The search tool's name.
+        settings: Those of the search tool, which have the name of this one.
+        access: Says what the run may call.
+        search: Knows what the run can find.
     """
+    own = (settings.name, settings.call_name)
 
     def call_tool(runtime: ToolRuntime[Any, Any], name: _Name, arguments: _Arguments = None) -> ToolMessage:
-        return answer(runtime, shared.registered(runtime, (own, search_tool)), name, arguments)
+        return answer(runtime, access.boundary_in(runtime, own), name, arguments)
 
     async def acall_tool(
         runtime: ToolRuntime[Any, Any], name: _Name, arguments: _Arguments = None
     ) -> ToolMessage:
-        return answer(runtime, await shared.aregistered(runtime, (own, search_tool)), name, arguments)
+        return answer(runtime, await access.aboundary_in(runtime, own), name, arguments)
 
-    def answer(runtime: Any, registered: Registered, name: str, arguments: Any) -> ToolMessage:
-        catalog = shared.catalog_of(ThreadRecord.from_state(runtime.state), registered)
+    def answer(runtime: Any, boundary: Boundary, name: str, arguments: Any) -> ToolMessage:
+        catalog = search.catalog_of(ThreadRecord.from_state(runtime.state), boundary)
         if catalog is None:
             # Among the registered tools may be some that other middleware hides.
-            text = f"The tool catalogue has changed. Find the tool once more with {search_tool}."
+            text = f"The tool catalogue has changed. Find the tool once more with {settings.name}."
         else:
-            text = _complaint(name, as_arguments(arguments), catalog.names, registered.permitted, search_tool)
-        return ToolMessage(text, name=own, tool_call_id=runtime.tool_call_id, status="error")
+            text = answer_to_call_tool(
+                name, as_arguments(arguments), catalog.names, boundary.by_name, settings.name
+            )
+        return ToolMessage(text, name=settings.call_name, tool_call_id=runtime.tool_call_id, status="error")
 
-    own = name
     return StructuredTool.from_function(
         func=call_tool,
         coroutine=acall_tool,
-        name=name,
-        description=f"Call a tool that {search_tool} found and that is not in your list.",
+        name=settings.call_name,
+        description=f"Call a tool that {settings.name} found and that is not in your list.",
     )
-
-
-def _complaint(
-    name: str, arguments: Any, known: Collection[str], registered: Mapping[str, BaseTool], search_tool: str
-) -> str:
-    quoted = one_line(name, 80)
-    if name not in known:
-        return (
-            f"There is no tool named `{quoted}`. Find one with {search_tool}, and use the name that it gives."
-        )
-    tool = registered.get(name)
-    if tool is None:
-        # Other middleware brought it into the request; its schema is out of reach here.
-        return f"`{quoted}` was not called: the arguments do not fit its parameters."
-    mistake = mistake_in(tool, arguments)
-    if not mistake:
-        return f"`{quoted}` was not called. Call it once more, with the same arguments."
-    takes = compact_parameters(convert_to_openai_tool(tool))
-    return f"`{quoted}` was not called: {one_line(mistake, _ERROR)}. It takes: {takes}"

@@ -1,134 +1,270 @@
-"""One model call: what is known before the search, and what is sent and remembered after it."""
+"""The two pure steps around the search: from a call to a plan, and from plan and hits to what is sent."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage
 from langgraph.types import Command
 
-from langchain_tool_selection._access.audit import tell
-from langchain_tool_selection._exposure.base import PerTurn, Rendered
-from langchain_tool_selection._ranking.index import Catalog
-from langchain_tool_selection._ranking.protocol import Query
-from langchain_tool_selection._ranking.query import Turn
+from langchain_tool_selection._access.audit import emit
+from langchain_tool_selection._exposure.base import ADDITION_SHARE, Exposure
+from langchain_tool_selection._exposure.history import remembered, state_update, why_changed
+from langchain_tool_selection._ground.log import WarnOnce
+from langchain_tool_selection._ranking.query import is_topic_shift
+from langchain_tool_selection._run.activation import Activation
+from langchain_tool_selection._run.answers import overview_of
+from langchain_tool_selection._run.call import Call
+from langchain_tool_selection._run.search import SearchResult
+from langchain_tool_selection._run.settings import Discovery, Settings
 from langchain_tool_selection._run.state import USAGE
 from langchain_tool_selection._run.usage import CacheUsage
-from langchain_tool_selection._selection.policy import Limits, Selection, Situation
-from langchain_tool_selection._selection.record import ThreadRecord
+from langchain_tool_selection._selection.policy import NEAR_MISSES, Plan, Reason, Selection, SelectionPolicy
+from langchain_tool_selection._selection.record import THREAD, ThreadRecord
+from langchain_tool_selection._tools.definitions import BoundTools, Definitions
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is known before the search. Without a situation there is nothing to hide."""
+class Outcome:
+    """The request to send, and what becomes of its answer.
+
+    Attributes:
+        request: What the model is sent.
+        selection: What it shows, and why; `None` where nothing is hidden and nothing failed.
+        tools: The tools that the request could show, by name.
+        update: What is written to the state once the request was answered.
+        exposure: Reads the model's answer; `None` where it is taken as it is.
+    """
 
     request: ModelRequest[Any]
+    selection: Selection | None
     tools: Mapping[str, Any]
-    record: ThreadRecord | None
-    exposure: PerTurn
-    situation: Situation | None = None
-    catalog: Catalog | None = None
-    turns: Sequence[Turn] = ()
-    key: str = ""
-    ranked: bool = False
-    query: Query = field(default_factory=Query)
-    limit: int | None = None
-    pins: Sequence[str] = ()
-    evicted: tuple[str, ...] = ()
-    degraded: tuple[str, ...] = ()
-    start: str = ""
-    limits: Limits = field(default_factory=Limits)
-
-    @property
-    def overview(self) -> Mapping[str, int]:
-        """The domains that the search tool's description names: the same for a thread while all are there."""
-        domains = self.catalog.domains if self.catalog else {}
-        before = self.record.overview if self.record else None
-        return domains if before is None or before.keys() - domains.keys() else before
-
-    @property
-    def starts_anew(self) -> bool:
-        """Whether the thread's selection is due again, at a user message.
-
-        So it is behind a compaction, when the conversation is cold anyhow and a new tools array costs
-        nothing more; and when what has been shown has grown beyond the token budget.
-        """
-        if not self.exposure.is_dear or self.ranked or self.record is None:
-            return False
-        if self.record.start not in ("", self.start):
-            return True
-        shown = [name for name in self.record.visible if name in self.tools]
-        return self.limits.budget is not None and sum(map(self.limits.tokens, shown)) > self.limits.budget
-
-    def why_changed(self, selection: Selection, rendered: Rendered) -> str | None:
-        """Return what changed the tools array; empty if nothing did, `None` if there was none before."""
-        record = self.record
-        if record is None or not record.exposure:
-            return None
-        before, now = record.last_array, rendered.bound or rendered.array
-        if record.exposure != self.exposure.name:
-            return f"another model: exposure {record.exposure!r} before, {self.exposure.name!r} now"
-        if before == now:
-            return "a domain is no longer there" if record.overview not in (None, self.overview) else ""
-        if not self.exposure.keeps and record.key != self.key:
-            return "a new user message"
-        if gone := [name for name in before if name not in now]:
-            return self._why_gone([name for name in gone if name not in self.tools])
-        added = [f"{name} ({selection.reasons[name].kind})" for name in now if name not in before]
-        return f"added {', '.join(added)}" if added else "another order"
-
-    def _why_gone(self, missing: Sequence[str]) -> str:
-        if missing:
-            # Without their names: the run's role may have changed, and then they do not exist for it.
-            return f"tools that are no longer there: {len(missing)}"
-        compacted = self.record is not None and self.record.start not in ("", self.start)
-        return "the conversation was compacted" if compacted else "over the token budget"
-
-    def record_of(self, situation: Situation, selection: Selection, rendered: Rendered) -> ThreadRecord:
-        """Return what later calls of the thread need to know."""
-        before = self.record or ThreadRecord()
-        record = ThreadRecord(
-            key=self.key,
-            matched=selection.matched,
-            shown=selection.names,
-            catalog=self.catalog.fingerprint if self.catalog else "",
-            exposure=self.exposure.name,
-            array=before.array,
-            reveals=before.reveals,
-            added=before.added,
-            # A compaction in mid-turn is made use of at the next user message.
-            start=before.start if self.ranked and before.start else self.start,
-            overview=before.overview,
-        )
-        if not self.exposure.keeps:
-            return record  # A detour by another model changes nothing about what the thread keeps.
-        unasked = sum(reason.kind == "rank" for reason in selection.reasons.values())
-        added = 0 if situation.room is None else before.added + unasked
-        return replace(record, array=rendered.array, reveals=rendered.reveals, added=added)
-
-
-@dataclass(frozen=True)
-class Step:
-    """The request to send, and what to write to the state once it was answered."""
-
-    request: ModelRequest[Any]
-    update: Mapping[str, Any]
-    plan: Plan
+    update: Mapping[str, Any] = field(default_factory=dict)
+    exposure: Exposure | None = None
 
     def answer(
         self, response: ModelResponse[Any] | AIMessage
     ) -> ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]:
-        response = self.plan.exposure.receive(response, self.plan.tools)
+        """Return the model's answer as the agent is to see it, with what is written to the state."""
+        if self.exposure is not None:
+            response = self.exposure.receive(response, self.tools)
         usage = CacheUsage.of([response] if isinstance(response, AIMessage) else response.result)
         update = dict(self.update)
         if usage.calls:
             update[USAGE] = usage.to_state()
-            tell(self.request.runtime, "tool_selection_usage", usage.to_state())
+            emit(self.request.runtime, "tool_selection_usage", usage.to_state())
         if not update:
             return response
         if isinstance(response, AIMessage):
             response = ModelResponse(result=[response])
         return ExtendedModelResponse(response, Command(update=update))
+
+
+class Planner:
+    """Decides what a call shows. It holds settings and caches, no conversation.
+
+    Args:
+        settings: The settings of the middleware.
+        definitions: What is sent of each tool.
+        own: Names of the middleware's own tools.
+    """
+
+    def __init__(self, settings: Settings, definitions: Definitions, own: frozenset[str]) -> None:
+        search, thread = settings.search, settings.thread
+        self._settings = settings
+        self._definitions = definitions
+        self._own = own
+        self._policy = SelectionPolicy(settings.top_k, search.min_score, search.on_no_match)
+        self._activation = Activation(thread.activate_above, settings.top_k)
+        self._warn_once = WarnOnce()
+
+    def plan(self, call: Call) -> Plan | None:
+        """Return what stays and what to search for; `None` if all tools are to be sent."""
+        exposure = None if call.candidates <= self._activation.least else call.exposure
+        if exposure is None:
+            return None
+        model = call.traits.full_name
+        if self._activation.is_small(call.candidates, lambda: call.catalog, exposure, model):
+            return None
+        self._activation.compare(call.catalog, exposure, model)
+        plan = self._what_stays(call, exposure)
+        if call.is_ranked or not exposure.ranks:
+            return plan
+        counted = (plan.kept, plan.pinned, plan.used, plan.shown)
+        # Of tools that are alike one is shown, however many there are.
+        limit = self._policy.top_k + sum(map(len, counted)) + NEAR_MISSES + len(plan.alike)
+        return replace(plan, query=call.query, limit=limit)
+
+    def apply(self, call: Call, plan: Plan | None, result: SearchResult) -> Outcome:
+        """Return what to send for a call.
+
+        Args:
+            call: The call.
+            plan: What `plan` gave for it.
+            result: What the search for `plan.query` came to.
+        """
+        bound = self._bound(call)
+        exposure = call.exposure if plan is not None else None
+        if plan is None or exposure is None:
+            return self._pass_through(call, bound)
+        plan = self._settled(call, plan, exposure, result)
+        selection = self._policy.select(plan, result.hits or ())
+        rendered = exposure.render(call.request, selection, bound, call.record)
+        unasked = sum(
+            reason.kind == "rank" and name not in plan.shown for name, reason in selection.reasons.items()
+        )
+        begun = self._begun(call)
+        record = remembered(
+            begun,
+            exposure,
+            selection=selection,
+            rendered=rendered,
+            added=0 if plan.max_additions is None else call.record.added + unasked,
+            fingerprint_of=lambda name: self._definitions.fingerprint(call.tools.get(name)),
+        )
+        why = why_changed(
+            exposure, call.record, record, selection=selection, rendered=rendered, present=call.tools
+        )
+        update = state_update(record, call.request.state, call.pins)
+        selection = replace(
+            selection,
+            exposure=exposure.name,
+            changed=None if why is None else bool(why),
+            why=why or "",
+            revealed=rendered.revealed,
+            degraded="; ".join(filter(None, (*call.failures, call.query_failure, result.degraded))),
+            evicted=call.evicted,
+        )
+        return Outcome(rendered.request, selection, call.tools, update, exposure)
+
+    # -- what is known before the search -----------------------------------------------------------------
+
+    def _what_stays(self, call: Call, exposure: Exposure) -> Plan:
+        record = call.record
+        budget = self._token_budget(call)
+        tools = call.tools
+        plan = Plan(
+            names=tuple(tools),
+            kept={**call.forced, **call.kept},
+            recorded=record.reasons,
+            previous=record.matched,
+            turn=call.turn,
+            token_budget=budget,
+            tokens=lambda name: self._definitions.tokens(tools[name], call.traits.full_name),
+            alike=call.catalog.alike,
+            catalog=call.catalog,
+        )
+        self._warn_about_budget(plan)
+        if not exposure.ranks:
+            return replace(plan, shown=record.array, matched=())
+        plan = replace(plan, pinned=call.pins, used=call.used)
+        if call.is_ranked:
+            plan = replace(plan, matched=record.matched, shown=record.shown)
+        if record.array and exposure.keeps and not _starts_anew(call, plan, exposure):
+            most = 0 if call.is_ranked else exposure.max_additions(record)
+            plan = replace(plan, shown=record.visible, max_additions=most, min_share=ADDITION_SHARE)
+        return plan
+
+    def _token_budget(self, call: Call) -> int | None:
+        budget = self._settings.token_budget
+        if budget is not None and budget < 1:
+            budget = budget * call.traits.input_limit if call.traits.input_limit else None
+        return None if budget is None else int(budget)
+
+    def _warn_about_budget(self, plan: Plan) -> None:
+        budget = plan.token_budget
+        if budget is not None and (needed := sum(map(plan.tokens, plan.kept))) > budget:
+            self._warn_once(
+                "budget",
+                "always_include needs %d tokens, more than token_budget=%d. These tools are sent anyway; no "
+                "other tool fits.",
+                needed,
+                budget,
+            )
+
+    # -- what is sent ------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _settled(call: Call, plan: Plan, exposure: Exposure, result: SearchResult) -> Plan:
+        """Return the plan as it is once the search came back."""
+        if result.hits is None and plan.matched is None and not plan.previous:
+            # Nothing could rank, and there is nothing to fall back on: hide nothing.
+            plan = replace(plan, kept={name: Reason("fill") for name in plan.names})
+        best = [hit.name for hit in result.hits or ()]
+        if (
+            plan.max_additions
+            and exposure.additions_reset_cache
+            and not is_topic_shift(call.turns, best, plan.shown)
+        ):
+            plan = replace(plan, max_additions=0)
+        return plan
+
+    def _begun(self, call: Call) -> ThreadRecord:
+        """Return the thread's record with what is new of the user turn."""
+        before = call.record
+        has_overview = self._settings.discovery is not None and self._settings.discovery.overview
+        return replace(
+            before,
+            key=call.key,
+            catalog=call.catalog.fingerprint,
+            # A compaction in mid-turn is made use of at the next user message.
+            start=before.start if call.is_ranked and before.start else call.start,
+            overview=call.overview if has_overview else before.overview,
+            turn=call.turn,
+        )
+
+    def _bound(self, call: Call) -> Mapping[str, Any]:
+        """Return the tools as they are to be bound."""
+        discovery = self._settings.discovery
+        if discovery is None or not (discovery.overview or self._definitions.are_pruned):
+            return BoundTools(call.tools, self._definitions)
+        return BoundTools(
+            call.tools, self._definitions, {discovery.name: partial(_description, discovery, call)}
+        )
+
+    def _pass_through(self, call: Call, bound: Mapping[str, Any]) -> Outcome:
+        """Send what would be sent without this middleware: its search tool has nothing to find."""
+        shown = {name: tool for name, tool in call.tools.items() if name not in self._own}
+        tools = [bound[name] for name in shown]
+        before = call.request.tools
+        same = len(tools) == len(before) and all(map(operator.is_, tools, before))
+        request = call.request if same else call.request.override(tools=tools)
+        selection = None
+        if call.failures:
+            reasons = dict.fromkeys(shown, Reason("all"))
+            selection = Selection(tuple(shown), reasons, exposure="all", degraded="; ".join(call.failures))
+        record = call.record
+        if record.hides:  # an earlier call of the thread hid something, and that is over
+            record = replace(record, catalog="")
+        if self._settings.access.enforce:
+            # What `domains=` or other middleware left out is known by what is shown.
+            record = replace(record, key="", matched=(), shown=tuple(shown), catalog=call.catalog.fingerprint)
+        update = {} if record is call.record or record == call.record else {THREAD: record.to_state()}
+        exposure = call.exposure if call.reads_answers else None
+        return Outcome(request, selection, shown, update, exposure)
+
+
+def _starts_anew(call: Call, plan: Plan, exposure: Exposure) -> bool:
+    """Whether the thread's selection is due again, at a user message.
+
+    So it is behind a compaction, when the conversation is cold anyhow and a new tools array costs
+    nothing more; and when what has been shown has grown beyond the token budget.
+    """
+    record = call.record
+    if not exposure.additions_reset_cache or call.is_ranked or record.is_new:
+        return False
+    if record.start not in ("", call.start):
+        return True
+    shown = [name for name in record.visible if name in call.tools]
+    return plan.token_budget is not None and sum(map(plan.tokens, shown)) > plan.token_budget
+
+
+def _description(discovery: Discovery, call: Call) -> str:
+    """Return what the model is told of the search tool."""
+    overview = overview_of(call.overview) if discovery.overview else ""
+    return f"{discovery.description} {overview}".strip()

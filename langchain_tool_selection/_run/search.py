@@ -9,11 +9,13 @@ from concurrent.futures import Future
 from contextvars import copy_context
 from typing import Any, NamedTuple
 
+from langchain_tool_selection._access.boundary import Boundary
 from langchain_tool_selection._ground.errors import ends_the_run
 from langchain_tool_selection._ground.log import WarnOnce
-from langchain_tool_selection._ranking.index import Catalog, ToolIndex
+from langchain_tool_selection._ranking.index import CatalogView, ToolIndex
 from langchain_tool_selection._ranking.lexical import LexicalRanker
 from langchain_tool_selection._ranking.protocol import Hit, Query, blocks
+from langchain_tool_selection._selection.policy import Plan
 from langchain_tool_selection._selection.record import ThreadRecord
 from langchain_tool_selection._tools.documents import ToolDocument, ToolHints
 
@@ -21,7 +23,7 @@ _HANGING = 64
 """Searches that may be under way at once; a service that hangs must not fill the machine with threads."""
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """What a search came to.
 
     Attributes:
@@ -49,7 +51,7 @@ class SafeSearch:
         self._by_words = ToolIndex(LexicalRanker())
         self._warn_once = WarnOnce()
 
-    def sync(self, tools: Iterable[Any]) -> Catalog:
+    def sync(self, tools: Iterable[Any]) -> CatalogView:
         """Return the catalogue of `tools`."""
         return self._index.sync(tools)
 
@@ -57,7 +59,7 @@ class SafeSearch:
         """Return what is indexed of a tool."""
         return self._index.document_of(tool)
 
-    def catalog_of(self, record: ThreadRecord | None, registered: Iterable[Any]) -> Catalog | None:
+    def catalog_of(self, record: ThreadRecord, boundary: Boundary) -> CatalogView | None:
         """Return what may be searched on behalf of a run: all that its last model call could have shown.
 
         The record holds that catalogue's fingerprint. If this process never saw it, because it was
@@ -65,35 +67,51 @@ class SafeSearch:
         other middleware adds, removes or rewrites some; in that case nothing is searched until the
         next model call has brought the catalogue back.
         """
-        if record is None or not record.catalog:
+        if not record.hides:
             return None
-        known = self._index.catalog(record.catalog)
-        if known is not None:
-            return known
-        catalog = self._index.sync(registered)
-        return catalog if catalog.fingerprint == record.catalog else None
-
-    def search(self, catalog: Catalog | None, query: Query, *, limit: int | None = None) -> Found:
-        """Return what matches; nothing without a catalogue. Never raises."""
+        catalog = self._index.catalog(record.catalog)
         if catalog is None:
-            return Found([])
+            catalog = self._index.sync(boundary.by_name.values())
+            if catalog.fingerprint != record.catalog:
+                return None
+        if any(map(boundary.refuses, catalog.names)):
+            # The run's role has changed since the model was called.
+            return self._index.sync(one for one in catalog.documents if not boundary.refuses(one.name))
+        return catalog
+
+    def search_for(self, plan: Plan | None) -> SearchResult:
+        """Return what matches the query of a plan. Never raises."""
+        return SearchResult() if plan is None else self.search(plan.catalog, plan.query, limit=plan.limit)
+
+    async def asearch_for(self, plan: Plan | None) -> SearchResult:
+        """As `search_for`, awaiting the ranker."""
+        if plan is None:
+            return SearchResult()
+        return await self.asearch(plan.catalog, plan.query, limit=plan.limit)
+
+    def search(self, catalog: CatalogView | None, query: Query, *, limit: int | None = None) -> SearchResult:
+        """Return what matches; nothing without a catalogue. Never raises."""
+        if catalog is None or not query:
+            return SearchResult([])
         try:
-            return Found(self._in_time(lambda: catalog.search(query, limit=limit)))
+            return SearchResult(self._in_time(lambda: catalog.search(query, limit=limit)))
         except Exception as error:
             return self._search_by_words(catalog, query, limit, error)
 
-    async def asearch(self, catalog: Catalog | None, query: Query, *, limit: int | None = None) -> Found:
+    async def asearch(
+        self, catalog: CatalogView | None, query: Query, *, limit: int | None = None
+    ) -> SearchResult:
         """As `search`, awaiting the ranker."""
-        if catalog is None:
-            return Found([])
+        if catalog is None or not query:
+            return SearchResult([])
         try:
-            return Found(await asyncio.wait_for(self._asearched(catalog, query, limit), self._timeout))
+            return SearchResult(await asyncio.wait_for(self._asearched(catalog, query, limit), self._timeout))
         except (Exception, asyncio.CancelledError) as error:
             if ends_the_run(error):
                 raise
             return self._search_by_words(catalog, query, limit, error)
 
-    async def _asearched(self, catalog: Catalog, query: Query, limit: int | None) -> list[Hit]:
+    async def _asearched(self, catalog: CatalogView, query: Query, limit: int | None) -> list[Hit]:
         if self._timeout is None or not blocks(catalog.ranker):
             return await catalog.asearch(query, limit=limit)
         return await asyncio.wrap_future(self._in_thread(lambda: catalog.search(query, limit=limit)))
@@ -129,8 +147,8 @@ class SafeSearch:
         return answer
 
     def _search_by_words(
-        self, catalog: Catalog, query: Query, limit: int | None, error: BaseException
-    ) -> Found:
+        self, catalog: CatalogView, query: Query, limit: int | None, error: BaseException
+    ) -> SearchResult:
         ranker, kind = type(catalog.ranker).__name__, type(error).__name__
         self._warn_once(
             f"{ranker} {kind}",
@@ -140,7 +158,7 @@ class SafeSearch:
         )
         degraded = f"{ranker} failed with {kind}; ranked by words"
         try:
-            return Found(self._by_words.sync(catalog.documents).search(query, limit=limit), degraded)
+            return SearchResult(self._by_words.sync(catalog.documents).search(query, limit=limit), degraded)
         except Exception as defect:
             self._warn_once("words", "ranking by words failed, which is a defect of this package: %r", defect)
-            return Found(None, f"{degraded}, which failed too")
+            return SearchResult(None, f"{degraded}, which failed too")

@@ -9,13 +9,14 @@ Two traps make this module look the way it does:
   annotations here, and no import under TYPE_CHECKING.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any, NotRequired
 
 from langchain.agents.middleware.types import AgentState, PrivateStateAttr
 
 from langchain_tool_selection._ground.messages import state_value
 from langchain_tool_selection._run.usage import CacheUsage
-from langchain_tool_selection._selection.pins import merge_pins
+from langchain_tool_selection._selection.pins import PINS, merge_pins
 
 USAGE = "tool_selection_usage"
 
@@ -46,3 +47,20 @@ class ToolSelectionState(AgentState[Any]):
     tool_selection_pinned: NotRequired[Annotated[list[str], PrivateStateAttr, merge_pins]]
     tool_selection_thread: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, last_write]]
     tool_selection_usage: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, add_usage]]
+
+
+def check_channels(state: Any) -> None:
+    """Check that the agent's state has the pins as this module declares them.
+
+    A channel with a reducer has a value from the start. One that the caller's `state_schema` declares without
+    it has none before it is written, and would lose pins.
+
+    Raises:
+        ValueError: there are no pins, where our other keys are.
+    """
+    if isinstance(state, Mapping) and PINS not in state and USAGE in state:
+        msg = (
+            f"the agent's state_schema declares {PINS!r} without its reducer, so that pins would be lost. "
+            "Leave it out of your schema: ToolSelectionMiddleware declares it."
+        )
+        raise ValueError(msg)

@@ -1,56 +1,117 @@
-"""A tool call on its way to the tool: whether the model was shown it, and what to answer if it stops here."""
+"""A tool call on its way to the tool: whether it is made, and what is answered if it is not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool
 from langgraph.types import Command
 
+from langchain_tool_selection._access.audit import Audit
+from langchain_tool_selection._access.boundary import Access, Boundary
+from langchain_tool_selection._exposure.registry import is_proxied
+from langchain_tool_selection._ground.log import WarnOnce
 from langchain_tool_selection._ground.messages import is_from_user, state_value
-from langchain_tool_selection._ground.untrusted import one_line
 from langchain_tool_selection._ranking.query import Turn, read_turns
+from langchain_tool_selection._run.answers import no_such_tool, not_shown, with_alternatives
 from langchain_tool_selection._selection.pins import PINS, found_in, pins_in
 from langchain_tool_selection._selection.record import ThreadRecord
+from langchain_tool_selection._tools.offered import OfferedTools
 
-_LISTED = 40
-"""How many of its tools a model is reminded of when it calls another."""
+Verdict = Literal["called", "access", "not shown", "unknown"]
+"""What becomes of a call: it is made, or why it is not."""
 
 
-class ToolCall:
-    """One call of one tool.
+class ToolCallReader:
+    """Reads tool calls.
 
     Args:
-        request: The call as it came.
-        permitted: What of the registered tools the run may use.
+        access: Narrows what middleware behind this one, and the tool, may see.
+        audit: Is told what was called and refused.
+        offered: The tools that requests offer; our own may always be called.
         search_tool: The search tool's name; `None` without one.
+        enforce: Whether a tool that the model was not shown is refused.
     """
 
     def __init__(
-        self, request: ToolCallRequest, permitted: Iterable[BaseTool], search_tool: str | None
+        self, access: Access, audit: Audit, offered: OfferedTools, *, search_tool: str | None, enforce: bool
     ) -> None:
-        self.request = request
-        self.name: str = request.tool_call["name"]
-        self.id: str | None = request.tool_call["id"]
-        self._permitted = permitted
-        self._search_tool = search_tool
-        self._record = ThreadRecord.from_state(request.state)
+        self.audit = audit
+        self.search_tool = search_tool
+        self._access = access
+        self.offered = offered
+        self.warn_once = WarnOnce()
+        self._enforce = enforce
 
-    def was_shown(self) -> bool:
-        """Whether the last model call was shown the tool: always so if it was shown all there are."""
-        if self._record is None or not self._record.catalog or self.name in self._record.shown:
-            return True
-        # Behind a proxy a tool is shown by finding it.
-        return self._record.is_proxied and self.name in pins_in(state_value(self.request.state, PINS))
+    def read_tool_call(self, request: ToolCallRequest, boundary: Boundary) -> ToolCall:
+        """Return a call with what becomes of it."""
+        record = ThreadRecord.from_state(request.state)
+        narrowed = self._access.narrowed(request, boundary)
+        verdict: Verdict = "called"
+        if request.tool is not None and not boundary.permits(request.tool):
+            verdict = "access"
+        elif self._enforce and request.tool is not None and request.tool not in self.offered.own:
+            verdict = "called" if _was_shown(request, record) else "not shown"
+        return ToolCall(request, narrowed, record, verdict, self)
+
+
+@dataclass(frozen=True, eq=False)
+class ToolCall:
+    """One call of one tool.
+
+    Attributes:
+        original: The call as it came.
+        request: The call as middleware behind this one may see it.
+        record: What the thread remembers.
+        verdict: What becomes of it, as far as that is known before it is made.
+    """
+
+    original: ToolCallRequest
+    request: ToolCallRequest
+    record: ThreadRecord
+    verdict: Verdict
+    _reader: ToolCallReader
+
+    @property
+    def name(self) -> str:
+        """The name that the model called."""
+        return str(self.original.tool_call["name"])
+
+    def refusal(self) -> ToolMessage | None:
+        """Return what is answered if the call is not made, and write so; `None` if it is made."""
+        return None if self.verdict == "called" else self._refused(self.verdict)
+
+    @contextmanager
+    def audited(self) -> Iterator[None]:
+        """Write that the tool is called, while it runs."""
+        # Before it runs: a tool that fails half way has done half of its work.
+        if self.original.tool is not None:
+            self._reader.audit.call("called", self.original)
+        try:
+            yield
+        except BaseException:
+            if self.original.tool is None:  # as below: what is no tool at all raises nothing
+                self._reader.audit.call("called", self.original)
+            raise
+
+    def result(self, answer: ToolMessage | Command[Any]) -> ToolMessage | Command[Any]:
+        """Return what the model is answered, given what the call came to."""
+        if self._is_unknown(answer):
+            # LangGraph's own answer lists all registered tools, those that are hidden or refused too.
+            return self._refused("unknown")
+        if self.original.tool is None:  # other middleware knew what to run
+            self._reader.audit.call("called", self.original)
+        return answer
 
     def found_for(self, result: ToolMessage | Command[Any]) -> Sequence[Turn]:
         """Return the conversation if its newest request had this tool found by a search, and it worked."""
         if isinstance(result, ToolMessage) and result.status == "error":
             return ()
-        messages = state_value(self.request.state, "messages") or []
+        messages = state_value(self.original.state, "messages") or []
         for message in reversed(messages):
             if is_from_user(message):
                 return ()
@@ -58,27 +119,41 @@ class ToolCall:
                 return read_turns(messages)
         return ()
 
-    def is_unknown(self, result: ToolMessage | Command[Any]) -> bool:
+    def _is_unknown(self, answer: ToolMessage | Command[Any]) -> bool:
         """Whether this is LangGraph's answer to a call of a tool that is not registered."""
-        registered = ", ".join(tool.name for tool in self.request.runtime.tools)
+        registered = ", ".join(tool.name for tool in self.original.runtime.tools)
         listing = f" is not a valid tool, try one of [{registered}]."
-        return isinstance(result, ToolMessage) and listing in str(result.content)
+        return isinstance(answer, ToolMessage) and listing in str(answer.content)
 
-    def unknown(self) -> ToolMessage:
-        """Answer as if there was no such tool: the same whether there is none or it is refused."""
-        return self._answer(f"There is no tool named `{one_line(self.name, 80)}`.")
-
-    def not_shown(self) -> ToolMessage:
-        """Answer that the tool has to be found first."""
-        return self._answer(f"`{one_line(self.name, 80)}` is not in your list, so it was not called.")
-
-    def _answer(self, text: str) -> ToolMessage:
-        shown = self._record.shown if self._record and self._record.catalog else ()
+    def _refused(self, why: Verdict) -> ToolMessage:
+        self._reader.audit.call("refused", self.original, why)
+        shown = self.record.shown if self.record.hides else ()
         # What was shown may be refused since.
-        gone = {tool.name for tool in self.request.runtime.tools} - {tool.name for tool in self._permitted}
-        others = [one_line(name, 80) for name in shown if name not in {self.name, *gone}]
-        if others:
-            text += f" Your tools: {', '.join(others[:_LISTED])}."
-        if self._search_tool in shown:
-            text += f" Find others with {self._search_tool}."
-        return ToolMessage(text, name=self.name, tool_call_id=self.id or "", status="error")
+        permitted = {tool.name for tool in self.request.runtime.tools}
+        gone = {tool.name for tool in self.original.runtime.tools} - permitted
+        if why == "unknown" and self.name in self._reader.offered.latest:
+            # LangChain refuses such a tool at the model call unless some middleware wraps tool calls. We do.
+            self._reader.warn_once(
+                self.name,
+                "other middleware offers %r to the model, but it is not registered and nobody runs it. "
+                "Pass it to the agent as one of its tools, or run it in wrap_tool_call.",
+                self.name,
+            )
+        search = self._reader.search_tool if self._reader.search_tool in shown else None
+        text = not_shown(self.name) if why == "not shown" else no_such_tool(self.name)
+        others = [name for name in shown if name not in {self.name, *gone}]
+        return ToolMessage(
+            with_alternatives(text, others, search),
+            name=self.name,
+            tool_call_id=self.original.tool_call["id"] or "",
+            status="error",
+        )
+
+
+def _was_shown(request: ToolCallRequest, record: ThreadRecord) -> bool:
+    """Whether the last model call was shown the tool: always so if it was shown all there are."""
+    name = request.tool_call["name"]
+    if not record.hides or name in record.shown:
+        return True
+    # Behind a proxy a tool is shown by finding it.
+    return is_proxied(record) and name in pins_in(state_value(request.state, PINS))

@@ -43,7 +43,7 @@ def is_text(value: Any) -> TypeGuard[str]:
 
 
 def current_pins(
-    state: Any, has_record: bool, present: Collection[str], max_pins: int
+    state: Any, is_new: bool, present: Collection[str], max_pins: int
 ) -> tuple[list[str], tuple[str, ...]]:
     """Return the pins to go on with, in the order they came, and what of the `present` was too many.
 
@@ -53,7 +53,7 @@ def current_pins(
     """
     pins = pins_in(state_value(state, PINS))
     messages = state_value(state, "messages") or []
-    if not pins and not has_record:
+    if not pins and is_new:
         # An agent without memory of its own (a subgraph, or an app that passes the history along) still
         # has the answers of its searches in the messages.
         pins = [name for message in messages for name in found_in(message)]

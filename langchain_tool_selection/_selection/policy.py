@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from langchain_tool_selection._ranking.protocol import Hit
+from langchain_tool_selection._ranking.protocol import Hit, Query
+
+# The cost model reads exposures, which read this, and loads no ranker.
+if TYPE_CHECKING:
+    from langchain_tool_selection._ranking.index import CatalogView
 
 ReasonKind = Literal[
     "core",
@@ -35,22 +39,25 @@ NEAR_MISSES = 5
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a tool is shown.
+    """Why a tool is shown, and since when.
 
     Attributes:
         kind: "core" (always included), "provider" (a provider's own tool), "deferred" (the provider
             loads it on demand), "forced" (tool_choice names it), "discovery" (the search tool),
             "pinned" (found earlier), "used" (called in a recent turn), "rank" (among the best for the
             request), "previous" (nothing matched: kept from before), "fill" (nothing matched: first
-            by registration), "turn" (shown before, and kept for the turn or for the thread), "all"
-            (nothing is hidden).
-        rank: 1 for the best; only for kind "rank", and only on the call that ranked.
+            by registration), "turn" (shown before, for a reason that was not recorded), "all" (nothing
+            is hidden).
+        rank: 1 for the best; only for kind "rank".
         score: The ranker's score; likewise.
+        turn: The user turn in which the tool came for this reason, 1 for the thread's first; `None` where
+            nothing is recorded.
     """
 
     kind: ReasonKind
     rank: int | None = None
     score: float | None = None
+    turn: int | None = None
 
     def __str__(self) -> str:
         """For people: `pinned`, or `rank 3 at 4.2`."""
@@ -58,27 +65,17 @@ class Reason:
             return self.kind
         return f"{self.kind} {self.rank} at {self.score:.3g}"
 
-
-@dataclass(frozen=True)
-class Limits:
-    """What keeps a tool from being shown although it ranks.
-
-    Attributes:
-        budget: Tokens that all shown tools may take together; `None` for no limit. What must stay stays,
-            even beyond it.
-        tokens: What a tool takes, by its name.
-        alike: For tools that say the same as others, the name that stands for all of them; such tools
-            are shown one at a time.
-    """
-
-    budget: int | None = None
-    tokens: Callable[[str], int] = lambda name: 0
-    alike: Mapping[str, str] = field(default_factory=dict)
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that are known, as JSON values."""
+        # Rounded, so that the bytes are the same wherever a score was added up.
+        score = None if self.score is None else float(f"{self.score:.6g}")
+        fields = {"kind": self.kind, "rank": self.rank, "score": score, "turn": self.turn}
+        return {name: value for name, value in fields.items() if value is not None}
 
 
 @dataclass(frozen=True)
-class Situation:
-    """Everything that a selection depends on beside the ranking.
+class Plan:
+    """What is known before the search, and what to search for.
 
     Attributes:
         names: All tools of the request, in registration order, unique.
@@ -87,12 +84,21 @@ class Situation:
         used: Tools called in recent turns.
         shown: What has been shown and stays, in its order: by the previous call of the same user turn,
             or by the thread so far where what is shown only grows.
+        recorded: Why tools were shown by earlier calls of the thread, as far as that is recorded.
         matched: What of the shown matched the request when this turn was ranked; `None` on its first
             call.
         previous: What of the shown matched in the turn before.
-        room: How many tools may be added by rank; `None` means the policy's `top_k`.
-        share: Tools that score less than this share of the best hit are not added.
-        limits: What else keeps a tool from being added.
+        turn: The number of the user turn, 1 for the thread's first.
+        max_additions: How many tools may be added by rank; `None` means the policy's `top_k`.
+        min_share: Tools that score less than this share of the best hit are not added.
+        token_budget: Tokens that all shown tools may take together; `None` for no limit. What must stay
+            stays, even beyond it.
+        tokens: Token count of each tool's definition, by tool name.
+        alike: For tools that say the same as others, the name that stands for all of them; such tools
+            are shown one at a time.
+        catalog: What is searched; `None` searches nothing.
+        query: What to search for; empty if the turn was ranked before, or nothing is ranked.
+        limit: How many hits are looked at; `None` for all.
     """
 
     names: Sequence[str] = ()
@@ -100,11 +106,18 @@ class Situation:
     pinned: Sequence[str] = ()
     used: frozenset[str] = frozenset()
     shown: Sequence[str] = ()
+    recorded: Mapping[str, Reason] = field(default_factory=dict)
     matched: Sequence[str] | None = None
     previous: Sequence[str] = ()
-    room: int | None = None
-    share: float = 0.0
-    limits: Limits = Limits()
+    turn: int = 1
+    max_additions: int | None = None
+    min_share: float = 0.0
+    token_budget: int | None = None
+    tokens: Callable[[str], int] = lambda name: 0
+    alike: Mapping[str, str] = field(default_factory=dict)
+    catalog: CatalogView | None = None
+    query: Query = field(default_factory=Query)
+    limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -147,7 +160,7 @@ class Selection:
     def to_dict(self) -> dict[str, Any]:
         """Return the selection as JSON values, for events, traces and logs."""
         return {
-            "shown": {name: str(self.reasons[name]) for name in self.names},
+            "shown": {name: self.reasons[name].to_dict() for name in self.names},
             "hidden": self.hidden,
             "near_misses": {hit.name: round(float(hit.score), 4) for hit in self.near_misses},
             "exposure": self.exposure,
@@ -186,82 +199,100 @@ class SelectionPolicy:
     min_score: float | None = None
     on_no_match: OnNoMatch = "previous"
 
-    def select(self, situation: Situation, hits: Sequence[Hit] = ()) -> Selection:
+    def select(self, plan: Plan, hits: Sequence[Hit] = ()) -> Selection:
         """Choose the tools for one model call.
 
         Args:
-            situation: What is there and what must stay.
+            plan: What is there and what must stay.
             hits: What ranking found, best first; not looked at when the turn was ranked before.
         """
-        present = frozenset(situation.names)
-        pinned = {name: Reason("pinned") for name in situation.pinned if name in present}
-        used = {name: Reason("used") for name in situation.names if name in situation.used}
-        kept = {**pinned, **situation.kept}
+        present = frozenset(plan.names)
+        pinned = {name: Reason("pinned") for name in plan.pinned if name in present}
+        used = {name: Reason("used") for name in plan.names if name in plan.used}
+        kept = {**pinned, **plan.kept}
         floor = float("-inf") if self.min_score is None else self.min_score
         hits = [hit for hit in hits if hit.score >= floor and hit.name in present]
         # What has been shown stays, whatever brought it: the list must not shrink in between.
-        shown = {name: Reason("turn") for name in situation.shown if name in present}
-        admission = _Admission(situation.limits, [*shown, *used, *kept])
-        by_rank = self._by_rank(situation, hits, admission)
-        reasons = {**shown, **used, **by_rank, **kept}
+        shown = {name: _recorded(plan, name) for name in plan.shown if name in present}
+        admission = _Admission(plan, [*shown, *used, *kept])
+        by_rank = self._by_rank(plan, hits, admission)
+        reasons = {**used, **shown, **by_rank, **kept}
         if not reasons:
             # Without a search tool, a model that is shown nothing can do nothing.
-            fitting = _Admission(situation.limits, ()).take(situation.names, max(1, self.top_k))
-            reasons = by_rank = dict.fromkeys(fitting or situation.names[:1], Reason("fill"))
-        names = _ordered(situation, reasons)
+            fitting = _Admission(plan, ()).take(plan.names, max(1, self.top_k))
+            reasons = by_rank = dict.fromkeys(fitting or plan.names[:1], Reason("fill"))
+        names = _ordered(plan, reasons)
         return Selection(
             names=names,
-            reasons=reasons,
+            reasons={name: _dated(plan, name, reason) for name, reason in reasons.items()},
             matched=tuple(by_rank | dict.fromkeys(hit.name for hit in hits if hit.name in reasons)),
-            hidden=len(situation.names) - len(names),
+            hidden=len(plan.names) - len(names),
             near_misses=tuple(hit for hit in hits if hit.name not in reasons)[:NEAR_MISSES],
             cut=tuple(admission.cut),
             alike=admission.alike,
         )
 
-    def _by_rank(self, situation: Situation, hits: Sequence[Hit], admission: _Admission) -> dict[str, Reason]:
-        present = frozenset(situation.names)
-        room = self.top_k if situation.room is None else situation.room
-        if situation.matched is not None:
-            return {name: Reason("turn") for name in situation.matched if name in present}
+    def _by_rank(self, plan: Plan, hits: Sequence[Hit], admission: _Admission) -> dict[str, Reason]:
+        present = frozenset(plan.names)
+        most = self.top_k if plan.max_additions is None else plan.max_additions
+        if plan.matched is not None:
+            return {name: _recorded(plan, name) for name in plan.matched if name in present}
         if hits:
             best = hits[0].score
-            floor = situation.share * best if situation.share and best > 0 else float("-inf")
+            floor = plan.min_share * best if plan.min_share and best > 0 else float("-inf")
             ranked = {hit.name: Reason("rank", rank, hit.score) for rank, hit in enumerate(hits, 1)}
             good = [hit.name for hit in hits if hit.score >= floor]
-            return {name: ranked[name] for name in admission.take(good, room)}
+            return {name: ranked[name] for name in admission.take(good, most)}
         if self.on_no_match == "fill":
-            return dict.fromkeys(admission.take(situation.names, room), Reason("fill"))
-        return {name: Reason("previous") for name in situation.previous if name in present}
+            return dict.fromkeys(admission.take(plan.names, most), Reason("fill"))
+        return {name: Reason("previous") for name in plan.previous if name in present}
+
+
+_NEW_EACH_TURN: frozenset[ReasonKind] = frozenset({"rank", "previous", "fill"})
+"""Reasons that are about one ranking. All others hold on from one turn to the next."""
+
+
+def _recorded(plan: Plan, name: str) -> Reason:
+    return plan.recorded.get(name, Reason("turn"))
+
+
+def _dated(plan: Plan, name: str, reason: Reason) -> Reason:
+    """Return a reason with the turn in which the tool came for it."""
+    if reason.turn is not None or reason.kind == "turn":
+        return reason
+    before = plan.recorded.get(name)
+    if before is not None and before.kind == reason.kind and reason.kind not in _NEW_EACH_TURN:
+        return before
+    return Reason(reason.kind, reason.rank, reason.score, plan.turn)
 
 
 class _Admission:
     """Takes tools in, in the order they come, beside those that are `kept` anyway."""
 
-    def __init__(self, limits: Limits, kept: Iterable[str]) -> None:
+    def __init__(self, plan: Plan, kept: Iterable[str]) -> None:
         self.cut: list[str] = []
         self.alike: dict[str, str] = {}
-        self._limits = limits
+        self._plan = plan
         self._kept = dict.fromkeys(kept)
-        self._stands_for = {limits.alike.get(name, name): name for name in self._kept}
+        self._stands_for = {plan.alike.get(name, name): name for name in self._kept}
 
-    def take(self, names: Iterable[str], room: int) -> list[str]:
-        """Return up to `room` of the names, and note what was left out."""
+    def take(self, names: Iterable[str], most: int) -> list[str]:
+        """Return up to `most` of the names, and note what was left out."""
         taken: list[str] = []
-        left = self._limits.budget
+        left = self._plan.token_budget
         if left is not None:
-            left -= sum(map(self._limits.tokens, self._kept))
+            left -= sum(map(self._plan.tokens, self._kept))
         for name in names:
-            if len(taken) >= room:
+            if len(taken) >= most:
                 break
-            group = self._limits.alike.get(name, name)
+            group = self._plan.alike.get(name, name)
             if name in self._kept:
                 continue
             if group in self._stands_for:
                 self.alike[name] = self._stands_for[group]
                 continue
             if left is not None:
-                if (tokens := self._limits.tokens(name)) > left:
+                if (tokens := self._plan.tokens(name)) > left:
                     self.cut.append(name)
                     continue
                 left -= tokens
@@ -270,16 +301,14 @@ class _Admission:
         return taken
 
 
-def _ordered(situation: Situation, shown: Mapping[str, Reason]) -> tuple[str, ...]:
+def _ordered(plan: Plan, shown: Mapping[str, Reason]) -> tuple[str, ...]:
     """Order the tools so that what is shown already keeps its place, and additions come last.
 
     Registration order first, then pins in the order they came. Within one user turn the list of the
     call before is the beginning of the next one, because providers cache by prefix. Deferred tools go
     ahead of all: a provider puts its cache mark on the last tool, and rejects it on a deferred one.
     """
-    pins_last = [name for name in situation.pinned if shown.get(name) == Reason("pinned")]
-    by_registration = [name for name in situation.names if name in shown and name not in pins_last]
-    names = dict.fromkeys(
-        [*(name for name in situation.shown if name in shown), *by_registration, *pins_last]
-    )
+    pins_last = [name for name in plan.pinned if name in shown and shown[name].kind == "pinned"]
+    by_registration = [name for name in plan.names if name in shown and name not in pins_last]
+    names = dict.fromkeys([*(name for name in plan.shown if name in shown), *by_registration, *pins_last])
     return tuple(sorted(names, key=lambda name: shown[name].kind != "deferred"))

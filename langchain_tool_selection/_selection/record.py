@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any, TypeGuard, get_args
 
 from langchain_tool_selection._ground.messages import state_value
 from langchain_tool_selection._selection.pins import is_text, pins_in
+from langchain_tool_selection._selection.policy import Reason, ReasonKind
 
 THREAD = "tool_selection_thread"
 
 _VERSION = 1
+_KINDS = frozenset(get_args(ReasonKind))
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,10 @@ class ThreadRecord:
         start: The message that the conversation began with.
         overview: The domains that the search tool's description names, with their numbers of tools; `None`
             if it was not asked to.
+        turn: The number of the user turn, 1 for the thread's first; 0 before it.
+        reasons: Why each tool that the thread can see was shown, and since when.
+        definitions: Under an exposure that keeps what a thread was shown: the fingerprint of the definition
+            that it was sent of each tool, by name.
     """
 
     key: str = ""
@@ -56,28 +63,24 @@ class ThreadRecord:
     added: int = 0
     start: str = ""
     overview: Mapping[str, int] | None = None
+    turn: int = 0
+    reasons: Mapping[str, Reason] = field(default_factory=dict)
+    definitions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the thread has no earlier call on record."""
+        return self == ThreadRecord()
+
+    @property
+    def hides(self) -> bool:
+        """Whether the last model call hid something, so that there is something to find."""
+        return bool(self.catalog)
 
     @property
     def visible(self) -> tuple[str, ...]:
         """What the thread can see: the tools array, and behind it what was added, in order."""
         return tuple(dict.fromkeys([*self.array, *(name for r in self.reveals for name in r.names)]))
-
-    @property
-    def was_ranked(self) -> bool:
-        """Whether the user turn's tools were chosen: something was hidden, and not behind a proxy."""
-        return bool(self.catalog) and not self.is_proxied
-
-    @property
-    def is_proxied(self) -> bool:
-        """Whether the model calls what it finds through `call_tool`."""
-        return self.exposure == "proxy"
-
-    @property
-    def last_array(self) -> tuple[str, ...]:
-        """The tools array of the last model call, in order."""
-        if self.exposure in ("", "per_turn"):
-            return self.shown
-        return self.visible if self.exposure == "grow" else self.array
 
     def to_state(self) -> dict[str, Any]:
         """Return the record as JSON values."""
@@ -93,15 +96,17 @@ class ThreadRecord:
             "added": self.added,
             "start": self.start,
             "overview": None if self.overview is None else dict(self.overview),
+            "turn": self.turn,
+            "reasons": {name: reason.to_dict() for name, reason in self.reasons.items()},
+            "definitions": dict(self.definitions),
         }
 
     @classmethod
-    def from_state(cls, state: Any) -> ThreadRecord | None:
-        """Read the record from graph state; `None` if there is none that this version understands."""
+    def from_state(cls, state: Any) -> ThreadRecord:
+        """Read the record from graph state; a new one if there is none that this version understands."""
         value = state_value(state, THREAD)
         if not isinstance(value, Mapping) or value.get("version") != _VERSION:
-            return None
-        added = value.get("added")
+            return cls()
         return cls(
             key=_text_in(value, "key"),
             matched=tuple(pins_in(value.get("matched"))),
@@ -110,9 +115,12 @@ class ThreadRecord:
             exposure=_text_in(value, "exposure"),
             array=tuple(pins_in(value.get("array"))),
             reveals=_reveals_in(value.get("reveals")),
-            added=added if isinstance(added, int) and 0 <= added < 2**31 else 0,
+            added=_count_in(value, "added"),
             start=_text_in(value, "start"),
             overview=_counts_in(value, "overview"),
+            turn=_count_in(value, "turn"),
+            reasons=_reasons_in(value.get("reasons")),
+            definitions=_texts_in(value.get("definitions")),
         )
 
 
@@ -131,3 +139,38 @@ def _counts_in(value: Mapping[str, Any], key: str) -> dict[str, int] | None:
 def _text_in(value: Mapping[str, Any], key: str) -> str:
     text = value.get(key)
     return text if is_text(text) else ""
+
+
+def _count_in(value: Mapping[str, Any], key: str) -> int:
+    count = value.get(key)
+    return count if _is_count(count) else 0
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value < 2**31
+
+
+def _texts_in(value: Any) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        return {}
+    return {name: text for name, text in value.items() if is_text(name) and is_text(text)}
+
+
+def _reasons_in(value: Any) -> dict[str, Reason]:
+    if not isinstance(value, Mapping):
+        return {}
+    read = ((name, _reason_in(fields)) for name, fields in value.items() if is_text(name))
+    return {name: reason for name, reason in read if reason is not None}
+
+
+def _reason_in(value: Any) -> Reason | None:
+    if not isinstance(value, Mapping) or value.get("kind") not in _KINDS:
+        return None
+    rank, turn = value.get("rank"), value.get("turn")
+    score: Any = value.get("score")
+    return Reason(
+        value["kind"],
+        rank if _is_count(rank) else None,
+        float(score) if type(score) in (int, float) and isfinite(score) else None,
+        turn if _is_count(turn) else None,
+    )

@@ -10,11 +10,11 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 from langchain_core.tools import BaseTool
-from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ValidationError
 
 from langchain_tool_selection._ground.untrusted import visible
 from langchain_tool_selection._tools.schema import SchemaPruning, prune_schema
+from langchain_tool_selection._tools.shapes import parameters_of, schema_of
 
 _SCHEMA = 6_000
 """Characters of a schema that are quoted; real ones seldom take half of that."""
@@ -49,7 +49,7 @@ def mistake_in(tool: BaseTool, arguments: Any) -> str:
             return f"argument {'.'.join(map(str, first['loc'])) or 'arguments'!r}: {first['msg']}"
         return ""
     try:
-        schema = _parameters(tool)
+        schema = parameters_of(tool)
         errors = Draft202012Validator(schema).iter_errors(arguments) if _is_checkable(schema) else ()
         wrong = best_match(errors)
     except Exception:
@@ -79,7 +79,7 @@ def compact_parameters(definition: Mapping[str, Any]) -> str:
 
     One that is too long is pruned, and cut if that is not enough.
     """
-    parameters = definition.get("function", {}).get("parameters") or {}
+    parameters = schema_of(definition) or {}
     text = '{"type":"object"} (nested too deeply to be shown)'
     with suppress(RecursionError):
         text = _on_one_line(parameters)
@@ -92,8 +92,3 @@ def _on_one_line(schema: Any) -> str:
     # Unicode knows more ends of a line than JSON escapes.
     text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
     return " ".join(visible(text).splitlines())
-
-
-def _parameters(tool: BaseTool) -> Mapping[str, Any]:
-    """Return the JSON schema of the arguments that a model gives to a tool."""
-    return convert_to_openai_tool(tool)["function"].get("parameters") or {}

@@ -2,45 +2,26 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from langchain_tool_selection._ground.digest import digest
 from langchain_tool_selection._ground.log import logger
 from langchain_tool_selection._ground.untrusted import visible
-from langchain_tool_selection._tools.documents import content_key
+from langchain_tool_selection._tools.remembered import made_once
 from langchain_tool_selection._tools.schema import SchemaPruning, prune_tool
 from langchain_tool_selection._tools.shapes import is_deferred, is_harness_tool
 from langchain_tool_selection._tools.tokens import count_tokens
 
-_REMEMBERED = 20_000
-"""Definitions that are kept. With each its tool's schema stays alive; the oldest go first."""
-
-
-@dataclass
-class _Known:
-    """What was made of a tool, each when it was first asked for.
-
-    Attributes:
-        schema: What counts by identity in the key, and so has to stay alive.
-        definition: What is sent of the tool, as an OpenAI function dict.
-        changes: What is other in the copy of it that is bound, if it is not pruned.
-        tokens: What the definition costs, by model.
-    """
-
-    schema: Any
-    definition: dict[str, Any] | None = None
-    changes: dict[str, Any] | None = None
-    tokens: dict[str, int] = field(default_factory=dict)
-
 
 class Definitions:
-    """Makes and remembers the definitions of tools. Shared by all threads: it holds a cache only.
+    """Makes the definitions of tools, and what they cost: each once for tools of equal content.
 
     Args:
         prune: What is left of each schema; `None` leaves them whole.
@@ -49,7 +30,7 @@ class Definitions:
     def __init__(self, prune: SchemaPruning | None = None) -> None:
         self._prune = prune
         self._checked = False
-        self._known: OrderedDict[tuple[Any, ...], _Known] = OrderedDict()
+        self._settings = repr(prune)  # equal for equal settings, and a string keeps its hash
 
     @property
     def are_pruned(self) -> bool:
@@ -60,19 +41,7 @@ class Definitions:
         """Return a tool as an OpenAI function dict, pruned; a provider's own dict as it is."""
         if not isinstance(tool, BaseTool):
             return dict(tool)
-        known = self._of(tool)
-        if known.definition is None:
-            known.definition = self._definition(tool)
-        return known.definition
-
-    def _of(self, tool: BaseTool) -> _Known:
-        key = content_key(tool)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = _Known(tool.args_schema)
-            if len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
-        return known
+        return made_once(tool, ("definition", self._settings), self._definition)
 
     def _definition(self, tool: BaseTool) -> dict[str, Any]:
         definition = definition_of(tool)
@@ -95,22 +64,31 @@ class Definitions:
         if not isinstance(tool, BaseTool):
             return tool
         if self._prune is None or is_harness_tool(tool):
-            known = self._of(tool)
-            if known.changes is None:
-                known.changes = _made_visible(tool)
-            return tool.model_copy(update=known.changes) if known.changes else tool
+            changes = made_once(tool, "visible", _made_visible)
+            return tool.model_copy(update=changes) if changes else tool
         function = self.of(tool).get("function", {})
         if "parameters" not in function:  # a tool of OpenAI's that takes free text, or a broken one
             return tool
         shown = {"args_schema": function["parameters"], "description": function.get("description", "")}
         return tool.model_copy(update=shown)
 
-    def unknown_in_keep(self, tools: Iterable[Any]) -> list[str]:
-        """Return what `SchemaPruning.keep` names and none of the tools has. Looked for once."""
+    def fingerprint(self, tool: Any) -> str:
+        """Return 16 hex digits over what is sent of a tool; empty for `None`."""
+        if not isinstance(tool, BaseTool):
+            return "" if tool is None else digest(repr(tool))
+        return made_once(
+            tool,
+            ("fingerprint", self._settings),
+            lambda tool: digest(json.dumps(self.of(tool), sort_keys=True, default=str)),
+        )
+
+    def warn_about_keep(self, tools: Iterable[Any]) -> None:
+        """Say once what `SchemaPruning.keep` names and none of the tools has."""
         if self._prune is None or not self._prune.keep or self._checked:
-            return []
+            return
         self._checked = True
-        return self._prune.unknown([definition_of(tool) for tool in tools if isinstance(tool, BaseTool)])
+        for name in self._prune.unknown([definition_of(one) for one in tools if isinstance(one, BaseTool)]):
+            logger.warning("SchemaPruning.keep names %r, which no tool of this request has", name)
 
     def tokens(self, tool: Any, model: str = "") -> int:
         """Return what a tool costs in a request, by the model's tokenizer if there is one here.
@@ -121,10 +99,9 @@ class Definitions:
             return 0 if tool.get("defer_loading") else count_tokens([tool], model).tokens
         if is_deferred(tool):
             return 0
-        known = self._of(tool)
-        if model not in known.tokens:
-            known.tokens[model] = count_tokens([self.of(tool)], model).tokens
-        return known.tokens[model]
+        return made_once(
+            tool, ("tokens", self._settings, model), lambda tool: count_tokens([self.of(tool)], model).tokens
+        )
 
 
 def definition_of(tool: BaseTool) -> dict[str, Any]:
@@ -139,7 +116,7 @@ def definition_of(tool: BaseTool) -> dict[str, Any]:
 
 def _made_visible(tool: BaseTool) -> dict[str, Any]:
     """Return what to change of a tool so that its model reads only what a person can see."""
-    seen: dict[str, Any] = {"description": _readable(tool.description)}
+    seen: dict[str, Any] = {"description": tool.description and _readable(tool.description)}
     # A schema that came over a wire is a dict. One that is a class came with the user's code.
     if isinstance(tool.args_schema, dict):
         with suppress(RecursionError):  # no client can send such a schema either
@@ -172,26 +149,30 @@ def _visible_parts(value: Any) -> Any:
     return [_visible_parts(item) for item in value] if isinstance(value, list) else value
 
 
-class Bound(Mapping[str, Any]):
+class BoundTools(Mapping[str, Any]):
     """A request's tools by name, each as it is to be bound. Made when asked for: most tools are hidden.
 
     Args:
         tools: The tools.
         definitions: Prunes them.
-        described: Other descriptions than their own, by name.
+        described: What gives another description than a tool's own, by the tool's name.
     """
 
     def __init__(
-        self, tools: Mapping[str, Any], definitions: Definitions, described: Mapping[str, str]
+        self,
+        tools: Mapping[str, Any],
+        definitions: Definitions,
+        described: Mapping[str, Callable[[], str]] = MappingProxyType({}),
     ) -> None:
         self._tools = tools
         self._definitions = definitions
         self._described = described
+        definitions.warn_about_keep(tools.values())
 
     def __getitem__(self, name: str) -> Any:
         tool = self._tools[name]
         if name in self._described:
-            return tool.model_copy(update={"description": self._described[name]})
+            return tool.model_copy(update={"description": self._described[name]()})
         return self._definitions.bound(tool)
 
     def __iter__(self) -> Iterator[str]:

@@ -2,22 +2,27 @@
 
 Tuples, bounds and dependencies of older drafts are rewritten; types that JSON Schema lacks (`str`, `int`,
 `list(str)`) get their names; a keyword with a value of the wrong kind, for which a provider rejects the whole
-request, is dropped. A schema that was valid keeps its meaning.
+request, is dropped. A schema that was valid keeps its meaning. References within a schema are followed by the
+library `referencing`; nothing is ever fetched.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
-from urllib.parse import unquote
+
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012, specification_with
 
 Schema: TypeAlias = dict[str, Any] | bool
 """A JSON schema: keywords, or `True` for anything and `False` for nothing."""
 
 META = frozenset(
     {"title", "default", "example", "examples", "discriminator"}
-    | {"$schema", "$id", "$comment", "$defs", "definitions"}
+    | {"$schema", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"}
+    | {"$comment", "$defs", "definitions"}
 )
 """Keywords about a schema, which are never held against a value."""
 
@@ -42,10 +47,6 @@ _TYPES = {
 }
 
 
-class NamedReferenceError(ValueError):
-    """A reference is to an anchor, not to a place, so only a validator can follow it."""
-
-
 def modern(node: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keywords of a schema in the form of 2020-12, without those in `META` and malformed ones.
 
@@ -68,42 +69,15 @@ def modern(node: Mapping[str, Any]) -> dict[str, Any]:
         fields[keyword] = {**_mapping(fields.get(keyword)), name: needs}
     if "required" in fields or "properties" in fields:
         fields["required"] = _required(fields)
-    return {key: value for key, value in fields.items() if _WELL_FORMED.get(key, _is_anything)(value)}
-
-
-def referred(document: Mapping[str, Any], reference: str) -> Mapping[str, Any] | None:
-    """Return the schema of a document that a `$ref` refers to; `None` if there is none.
-
-    Raises:
-        NamedReferenceError: it names an anchor.
-    """
-    base, _, fragment = reference.partition("#")
-    if base and base != str(document.get("$id", "")).partition("#")[0]:
-        return None
-    if fragment and not fragment.startswith("/"):
-        raise NamedReferenceError(reference)
-    part: Any = document
-    for step in unquote(fragment).split("/")[1:]:
-        key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(part, Mapping) and key in part:
-            part = part[key]
-        elif isinstance(part, list) and key.isdecimal() and int(key) < len(part):
-            part = part[int(key)]
-        else:
-            return None
-    if isinstance(part, bool):
-        return {} if part else {"not": {}}
-    return part if isinstance(part, Mapping) else None
+    return {key: value for key, value in fields.items() if _is_well_formed(key, value)}
 
 
 def property_names(schema: Any) -> Iterator[str]:
     """Yield the names of all properties of a schema, at any depth, in definitions too."""
     if isinstance(schema, Mapping):
-        for key, value in schema.items():
-            if key == "properties" and isinstance(value, Mapping):
-                yield from map(str, value)
-            yield from property_names(value)
-    elif isinstance(schema, list):
+        yield from map(str, _mapping(schema.get("properties")))
+        schema = list(schema.values())
+    if isinstance(schema, list):
         for part in schema:
             yield from property_names(part)
 
@@ -132,47 +106,79 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _is_anything(value: Any) -> bool:
-    return True
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_count(value: Any) -> bool:
-    return _is_number(value) and value >= 0 and value == int(value)
+def _is_well_formed(key: str, value: Any) -> bool:
+    """Whether a keyword has a value of its kind. Of a keyword that is unknown any value is."""
+    if key in _NUMBERS:
+        return _is_number(value) and (key != "multipleOf" or value > 0)
+    if key in _COUNTS:
+        return _is_number(value) and value >= 0 and value % 1 == 0
+    if key == "dependentRequired":
+        lists = value.values() if isinstance(value, Mapping) else [None]
+        return all(isinstance(one, list) and all(isinstance(name, str) for name in one) for one in lists)
+    return isinstance(value, _KINDS.get(key, object)) and (key not in _NEVER_EMPTY or bool(value))
 
 
-def _is_schema(value: Any) -> bool:
-    return isinstance(value, Mapping | bool)
-
-
-def _are_schemas(value: Any) -> bool:
-    return isinstance(value, list) and bool(value)
-
-
-def _are_name_lists(value: Any) -> bool:
-    lists = value.values() if isinstance(value, Mapping) else [None]
-    return all(isinstance(names, list) and all(isinstance(name, str) for name in names) for names in lists)
-
-
-_WELL_FORMED: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _is_number),
-    **dict.fromkeys(
-        ("minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains"), _is_count
-    ),
-    **dict.fromkeys(("minProperties", "maxProperties"), _is_count),
-    **dict.fromkeys(("description", "pattern", "format", "$ref"), lambda value: isinstance(value, str)),
-    **dict.fromkeys(
-        ("uniqueItems", "deprecated", "readOnly", "writeOnly"), lambda value: value in (True, False)
-    ),
-    **dict.fromkeys(SINGLE, _is_schema),
-    **dict.fromkeys(LISTS, _are_schemas),
-    **dict.fromkeys(NAMED, lambda value: isinstance(value, Mapping)),
-    "multipleOf": lambda value: _is_number(value) and value > 0,
-    "enum": lambda value: isinstance(value, list),
-    "type": bool,
-    "required": bool,
-    "dependentRequired": _are_name_lists,
+_NUMBERS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
+_COUNTS = frozenset(
+    {"minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains"}
+    | {"minProperties", "maxProperties"}
+)
+_KINDS: dict[str, Any] = {
+    **dict.fromkeys(("description", "pattern", "format", "$ref"), str),
+    **dict.fromkeys(("uniqueItems", "deprecated", "readOnly", "writeOnly"), bool),
+    **dict.fromkeys(SINGLE, Mapping | bool),
+    **dict.fromkeys(LISTS | {"enum"}, list),
+    **dict.fromkeys(NAMED, Mapping),
 }
+_NEVER_EMPTY = LISTS | {"type", "required"}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where a part of a schema stands, which is what its references are relative to.
+
+    Attributes:
+        specification: The draft that the schema names; 2020-12 if it names none that is known.
+        resolver: Follows references from here.
+        is_readable: Whether the whole schema is well-formed enough to be searched for anchors and `$id`s. If
+            it is not, only paths from its root are followed.
+    """
+
+    specification: Any
+    resolver: Any
+    is_readable: bool = True
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Scope:
+        """Return the scope of a schema's root."""
+        specification: Any = specification_with(str(document.get("$schema")), default=DRAFT202012)
+        try:
+            resource = specification.create_resource(document)
+            base = resource.id() or ""
+            # Once for all references: a resolver would search the whole schema for each of them.
+            registry: Any = Registry().with_resource(base, resource).crawl()
+            return cls(specification, registry.resolver(base))
+        except Exception:  # malformed in one of very many ways; referencing names none of them
+            rest = {key: value for key, value in document.items() if key not in ("$id", "id")}
+            registry = Registry().with_resource("", specification.create_resource(rest))
+            return cls(specification, registry.resolver(), is_readable=False)
+
+    def inside(self, part: Mapping[str, Any]) -> Scope:
+        """Return the scope of a part that stands here: another one if the part has an `$id`."""
+        if not self.is_readable:
+            return self
+        return replace(self, resolver=self.resolver.in_subresource(self.specification.create_resource(part)))
+
+    def follow(self, reference: str) -> tuple[Any, Scope] | None:
+        """Return what a reference refers to and the scope of that; `None` if that is not in the schema."""
+        if not self.is_readable and reference.rstrip("#") and not reference.startswith("#/"):
+            return None
+        try:
+            found = self.resolver.lookup(reference)
+        except Exception:  # it leads nowhere, or it is no reference at all
+            return None
+        return found.contents, replace(self, resolver=found.resolver)

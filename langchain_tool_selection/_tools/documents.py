@@ -13,7 +13,7 @@ from inspect import getclosurevars, isfunction
 from typing import Any, get_origin
 
 from langchain_tool_selection._ground.digest import digest
-from langchain_tool_selection.portable import as_tool
+from langchain_tool_selection._tools.shapes import description_of, required_name_of, schema_of
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,12 @@ class ToolDocument:
         return digest(
             repr((self.name, self.description, self.parameters, self.examples, self.tags, self.domain))
         )
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """The parameters as a JSON schema. A document knows no types, so each parameter is a string."""
+        texts = {name: {"type": "string", "description": text} for name, text in self.parameters}
+        return {"type": "object", "properties": texts}
 
 
 @dataclass(frozen=True)
@@ -81,15 +87,10 @@ def with_hints(document: ToolDocument, hints: ToolHints | None) -> ToolDocument:
 def index_text(document: ToolDocument) -> str:
     """Return what of a tool is indexed, one field a line, for people who wonder why it is not found."""
     parameters = ", ".join(f"{name} ({text})" if text else name for name, text in document.parameters)
-    fields = {
-        "name": document.name,
-        "domain": document.domain,
-        "description": document.description,
-        "parameters": parameters,
-        "examples": "; ".join(document.examples),
-        "tags": ", ".join(document.tags),
-    }
-    return "\n".join(f"{field}: {text}" for field, text in fields.items() if text)
+    fields = [("name", document.name), ("domain", document.domain), ("description", document.description)]
+    fields += [("parameters", parameters), ("examples", "; ".join(document.examples))]
+    fields += [("tags", ", ".join(document.tags))]
+    return "\n".join(f"{field}: {text}" for field, text in fields if text)
 
 
 def document_of(tool: Any) -> ToolDocument:
@@ -104,12 +105,11 @@ def document_of(tool: Any) -> ToolDocument:
     """
     if isinstance(tool, ToolDocument):
         return tool
-    named = as_tool(tool)
     hints = _hints(tool)
     return ToolDocument(
-        name=named.name,
-        description=named.description,
-        parameters=tuple(_parameters(_schema(tool))),
+        name=required_name_of(tool),
+        description=description_of(tool),
+        parameters=tuple(_parameters(schema_of(tool))),
         examples=_strings(hints.get("examples")),
         tags=_strings(getattr(tool, "tags", None)) + _strings(hints.get("tags")),
         domain=_domain(tool, hints),
@@ -129,40 +129,24 @@ def content_key(tool: Any) -> tuple[Any, ...]:
         repr(tool.extras) if tool.extras else None,
         id(tool.metadata),
         tuple(tool.tags) if tool.tags else None,
+        type(tool),
     )
-
-
-def _schema(tool: Any) -> Any:
-    if isinstance(tool, Mapping):
-        function = tool.get("function")
-        fields = function if isinstance(function, Mapping) else tool
-        return fields.get("parameters") or fields.get("input_schema") or fields.get("inputSchema")
-    for attribute in ("args_schema", "inputSchema", "input_schema", "parameters"):
-        schema = getattr(tool, attribute, None)
-        if schema is not None:
-            return schema
-    return None
 
 
 def _parameters(schema: Any) -> Iterable[tuple[str, str]]:
     if isinstance(schema, dict):
         properties = schema.get("properties")
-        if isinstance(properties, dict):
-            for name, spec in properties.items():
-                text = spec.get("description") if isinstance(spec, dict) else None
-                yield str(name), text if isinstance(text, str) else ""
+        for name, spec in properties.items() if isinstance(properties, dict) else ():
+            text = spec.get("description") if isinstance(spec, dict) else None
+            yield str(name), text if isinstance(text, str) else ""
         return
     # pydantic 2 models have model_fields; a pydantic 1 model, still allowed as args_schema, __fields__
-    fields = getattr(schema, "model_fields", None)
-    if fields is None:
-        fields = getattr(schema, "__fields__", None)
-    if not isinstance(fields, Mapping):
-        return
-    for name, field in fields.items():
-        if _is_injected(field):
-            continue
-        info = getattr(field, "field_info", field)
-        yield str(name), getattr(info, "description", None) or ""
+    is_pydantic_2 = hasattr(schema, "model_fields")
+    fields = schema.model_fields if is_pydantic_2 else getattr(schema, "__fields__", None)
+    for name, field in fields.items() if isinstance(fields, Mapping) else ():
+        if not _is_injected(field):
+            info = getattr(field, "field_info", field)
+            yield str(name), getattr(info, "description", None) or ""
 
 
 def _is_injected(field: Any) -> bool:
@@ -176,13 +160,10 @@ def _is_injected(field: Any) -> bool:
 
 def _hints(tool: Any) -> dict[str, Any]:
     """Merge what a tool carries for search only: its `metadata`, then its `extras`."""
-    hints: dict[str, Any] = {}
-    for source in (getattr(tool, "metadata", None), getattr(tool, "extras", None)):
-        if isinstance(source, Mapping):
-            hints.update(source)
+    sources = [getattr(tool, "metadata", None), getattr(tool, "extras", None)]
     if isinstance(tool, Mapping) and isinstance(tool.get("domain"), str):
-        hints["domain"] = tool["domain"]
-    return hints
+        sources.append({"domain": tool["domain"]})
+    return {key: value for source in sources if isinstance(source, Mapping) for key, value in source.items()}
 
 
 def _domain(tool: Any, hints: Mapping[str, Any]) -> str:

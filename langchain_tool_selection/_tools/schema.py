@@ -15,30 +15,23 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import count
 from typing import Any
 from urllib.parse import unquote
 
 from langchain_tool_selection._ground.sentences import first_paragraph, first_sentence
-from langchain_tool_selection._ground.settings import check_count
-from langchain_tool_selection._tools.dialect import (
-    LISTS,
-    META,
-    NAMED,
-    SINGLE,
-    NamedReferenceError,
-    Schema,
-    modern,
-    property_names,
-    referred,
-)
+from langchain_tool_selection._ground.settings import check_count, check_flag
+from langchain_tool_selection._tools import dialect
+from langchain_tool_selection._tools.shapes import rewrapped, schema_key, unwrapped
+from langchain_tool_selection.portable import check_names
 
 _LARGEST = 5_000
 """Subschemas of a schema whose references are all resolved; beyond it they stay references. Definitions
 that refer to each other twice double with every step, and a schema is a stranger's text."""
 
-_ANNOTATIONS = META | {"description", "deprecated", "readOnly", "writeOnly"}
+_ANNOTATIONS = dialect.META | {"description", "deprecated", "readOnly", "writeOnly"}
 
 # Here a narrower part means a narrower whole.
 _COVARIANT = frozenset({"properties", "additionalProperties", "items", "prefixItems", "anyOf"})
@@ -49,8 +42,8 @@ _ENTANGLED = frozenset(
     | {"$ref"}
 )
 _NOTE = re.compile(r"\s*(\(first \d+ of \d+ values\))$")
-# References of these kinds depend on where they are met. Nothing is pruned rather than too much.
-_DYNAMIC = frozenset({"$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$anchor"})
+# What these refer to depends on the way on which they are met. Nothing is pruned rather than too much.
+_DYNAMIC = frozenset({"$dynamicRef", "$recursiveRef"})
 
 
 @dataclass(frozen=True)
@@ -79,7 +72,7 @@ class SchemaPruning:
             says so. What is listed is valid; the tool also takes what is not.
     """
 
-    keep: Collection[str] | Mapping[str, Collection[str]] = ()
+    keep: Collection[str] | Mapping[str, Collection[str]] = field(default=(), hash=False)
     keep_all_up_to: int = 3
     keep_if_none_required: bool = False
     longest_enum: int = 20
@@ -87,21 +80,15 @@ class SchemaPruning:
     def __post_init__(self) -> None:
         check_count("keep_all_up_to", self.keep_all_up_to)
         check_count("longest_enum", self.longest_enum, at_least=1)
-        if not isinstance(self.keep_if_none_required, bool):
-            msg = f"keep_if_none_required must be True or False, got {self.keep_if_none_required!r}"
-            raise TypeError(msg)
+        check_flag("keep_if_none_required", self.keep_if_none_required)
         if isinstance(self.keep, Mapping):
-            _check_names("keep", "tool", list(self.keep))
+            check_names("keep", list(self.keep))
             keep: Any = {
-                tool: _check_names(f"keep[{tool!r}]", "parameter", names) for tool, names in self.keep.items()
+                tool: check_names(f"keep[{tool!r}]", names, "parameter") for tool, names in self.keep.items()
             }
         else:
-            keep = _check_names("keep", "parameter", self.keep)
+            keep = check_names("keep", self.keep, "parameter")
         object.__setattr__(self, "keep", keep)
-
-    def __hash__(self) -> int:
-        keep = frozenset(self.keep.items()) if isinstance(self.keep, Mapping) else self.keep
-        return hash((keep, self.keep_all_up_to, self.keep_if_none_required, self.longest_enum))
 
     def kept(self, tool: str) -> frozenset[str]:
         """Return the names of the optional parameters that stay in the tool of this name."""
@@ -113,14 +100,12 @@ class SchemaPruning:
         Args:
             tools: Tool dicts, as `prune_tool` takes them, before pruning.
         """
-        names = {name: frozenset(property_names(schema)) for name, schema in map(_name_and_schema, tools)}
+        names = {name: frozenset(dialect.property_names(of)) for name, of in map(_name_and_schema, tools)}
         if not isinstance(self.keep, Mapping):
             return sorted(frozenset(self.keep).difference(*names.values()))
-        absent = [tool for tool in self.keep if tool not in names]
-        lost = [
-            f"{tool}.{name}" for tool in self.keep if tool in names for name in self.kept(tool) - names[tool]
-        ]
-        return sorted(absent + lost)
+        known = self.keep.keys() & names.keys()
+        lost = [f"{tool}.{name}" for tool in known for name in self.kept(tool) - names[tool]]
+        return sorted([*self.keep.keys() - known, *lost])
 
 
 def prune_tool(tool: Mapping[str, Any], options: SchemaPruning | None = None) -> dict[str, Any]:
@@ -143,10 +128,10 @@ def prune_tool(tool: Mapping[str, Any], options: SchemaPruning | None = None) ->
     if not isinstance(tool, Mapping):
         msg = f"a tool to prune must be a dict, got {type(tool).__name__}"
         raise TypeError(msg)
-    function = tool.get("function")
-    if isinstance(function, Mapping):
-        return {**deepcopy(dict(tool)), "function": prune_tool(function, options)}
-    key = _schema_key(tool)
+    fields = unwrapped(tool)
+    if fields is not tool:
+        return rewrapped(deepcopy(dict(tool)), prune_tool(fields, options))
+    key = schema_key(tool)
     if key is None or not isinstance(tool[key], Mapping | None):
         return deepcopy(dict(tool))
     pruned = {k: deepcopy(v) for k, v in tool.items() if k not in (key, "input_examples")}
@@ -194,7 +179,7 @@ def prune_schema(
             return _Pruner(parameters, options, options.kept(tool), resolve).root()
         except _Unresolvable:
             continue
-        except NamedReferenceError:
+        except _DynamicReference:
             break
     return deepcopy(dict(parameters))
 
@@ -203,11 +188,27 @@ class _Unresolvable(Exception):  # noqa: N818  # says where to go on, not what w
     """References of this schema cannot be resolved: they are recursive, or too many."""
 
 
+class _DynamicReference(Exception):  # noqa: N818  # likewise
+    """This schema has references that only a validator can follow."""
+
+
+@dataclass(frozen=True)
+class _Path:
+    """How a part of a schema was reached.
+
+    Attributes:
+        scope: What its references are relative to; `None` is the scope of the root.
+        targets: Of the references that led to it, the `id` of what each refers to.
+    """
+
+    scope: dialect.Scope | None = None
+    targets: frozenset[int] = frozenset()
+
+
 class _Pruner:
     """One pass over one schema.
 
-    `narrow` says whether the part at hand may accept less than the original; otherwise only annotations
-    go. `path` are the references that the part at hand was reached by.
+    `narrow` says whether the part at hand may accept less than the original; otherwise only annotations go.
     """
 
     def __init__(
@@ -218,27 +219,30 @@ class _Pruner:
         self._kept = kept
         self._resolve = resolve
         self._size = 0
-        self._names: dict[str, str] = {}
-        self._definitions: dict[str, Schema] = {}
+        self._names: dict[int, str] = {}
+        self._definitions: dict[str, dialect.Schema] = {}
 
     def root(self) -> dict[str, Any]:
-        pruned = self._schema(self._document, narrow=True, path=frozenset(), root=True)
+        pruned = self._schema(self._document, narrow=True, path=_Path(), root=True)
         # Arguments are an object, and providers insist that the schema says so.
-        result: dict[str, Any] = {"type": "object", "properties": {}} | (
-            pruned if isinstance(pruned, dict) else {}
-        )
-        return result | {"$defs": self._definitions} if self._definitions else result
+        keywords = pruned if isinstance(pruned, dict) else {}
+        definitions = {"$defs": self._definitions} if self._definitions else {}
+        return {"type": "object", "properties": {}, **keywords, **definitions}
 
-    def _schema(self, node: Any, *, narrow: bool, path: frozenset[str], root: bool = False) -> Schema:
+    @cached_property
+    def _root_scope(self) -> dialect.Scope:
+        return dialect.Scope.of(self._document)  # searches the whole schema, and most have no reference
+
+    def _schema(self, node: Any, *, narrow: bool, path: _Path, root: bool = False) -> dialect.Schema:
         if not isinstance(node, Mapping):
             return node if isinstance(node, bool) else {}
         if _DYNAMIC & node.keys():
-            raise NamedReferenceError
+            raise _DynamicReference
         self._size += 1
         if self._resolve and self._size > _LARGEST:
             raise _Unresolvable
         fields, path = self._follow(node, path, root=root)
-        fields = modern(fields)
+        fields = dialect.modern(fields)
         narrow = narrow and not _ENTANGLED & fields.keys()
         if "anyOf" in fields and fields.keys() - {"anyOf", "type", "description"}:
             narrow = False
@@ -252,14 +256,19 @@ class _Pruner:
             if value != "" or key != "description"
         }
 
-    def _part(self, key: str, value: Any, narrow: bool, path: frozenset[str]) -> Any:
-        if key in SINGLE:
-            return self._schema(value, narrow=narrow, path=path)
-        if key in LISTS:
-            return [self._schema(part, narrow=narrow, path=path) for part in value]
-        if key in NAMED:
-            return {name: self._schema(part, narrow=narrow, path=path) for name, part in value.items()}
+    def _part(self, key: str, value: Any, narrow: bool, path: _Path) -> Any:
+        if key in dialect.SINGLE:
+            return self._inner(value, narrow, path)
+        if key in dialect.LISTS:
+            return [self._inner(part, narrow, path) for part in value]
+        if key in dialect.NAMED:
+            return {name: self._inner(part, narrow, path) for name, part in value.items()}
         return deepcopy(value)
+
+    def _inner(self, node: Any, narrow: bool, path: _Path) -> dialect.Schema:
+        if isinstance(node, Mapping) and isinstance(node.get("$id", node.get("id")), str):
+            path = replace(path, scope=(path.scope or self._root_scope).inside(node))
+        return self._schema(node, narrow=narrow, path=path)
 
     def _narrow(self, fields: dict[str, Any], *, root: bool) -> None:
         values = fields.get("enum")
@@ -287,41 +296,49 @@ class _Pruner:
         spared = not root or self._options.keep_if_none_required
         return kept if kept or not spared else list(properties)
 
-    def _follow(
-        self, node: Mapping[str, Any], path: frozenset[str], *, root: bool
-    ) -> tuple[Mapping[str, Any], frozenset[str]]:
+    def _follow(self, node: Mapping[str, Any], path: _Path, *, root: bool) -> tuple[Mapping[str, Any], _Path]:
         """Replace a reference by what it refers to, or by one into `$defs`; also return the new path."""
-        seen: set[str] = set()
+        seen: set[int] = set()
         while isinstance(reference := node.get("$ref"), str):
             rest = {key: value for key, value in node.items() if key != "$ref"}
-            target = referred(self._document, reference)
-            if target is None or reference in seen:  # nowhere, or round in circles
+            found, scope = (path.scope or self._root_scope).follow(reference) or (None, None)
+            target, place = _as_keywords(found), id(found)
+            if target is None or place in seen:  # nowhere, or round in circles
                 node = rest
             elif not self._resolve and not root:
                 # The root's own properties are what providers look at: its reference is resolved once.
-                return {**rest, "$ref": self._defined(reference, target)}, path
-            elif reference in path:
+                return {**rest, "$ref": self._defined(reference, place, target, scope)}, path
+            elif place in path.targets:
                 raise _Unresolvable
             elif all(key in _ANNOTATIONS or target.get(key) == value for key, value in rest.items()):
-                node, path = {**target, **rest}, path | {reference}
-                seen.add(reference)
+                node, path = {**target, **rest}, _Path(scope, path.targets | {place})
+                seen.add(place)
             else:
                 both = [*rest.get("allOf", ()), {"$ref": reference}]
                 return {**rest, "allOf": both}, path
         return node, path
 
-    def _defined(self, reference: str, target: Mapping[str, Any]) -> str:
-        if reference not in self._names:
-            last = unquote(reference.partition("#")[2].rpartition("/")[2])
+    def _defined(
+        self, reference: str, place: int, target: Mapping[str, Any], scope: dialect.Scope | None
+    ) -> str:
+        if place not in self._names:
+            last = re.split("[/#]", unquote(reference).rstrip("/#"))[-1]
             stem = name = re.sub(r"[^\w.-]", "_", last, flags=re.ASCII) or "root"
             for number in count(2):
                 if name not in self._definitions:
                     break
                 name = f"{stem}_{number}"
-            self._names[reference] = name
+            self._names[place] = name
             self._definitions[name] = {}  # its place in the order; it may refer to itself
-            self._definitions[name] = self._schema(target, narrow=False, path=frozenset())
-        return f"#/$defs/{self._names[reference]}"
+            self._definitions[name] = self._schema(target, narrow=False, path=_Path(scope))
+        return f"#/$defs/{self._names[place]}"
+
+
+def _as_keywords(schema: Any) -> Mapping[str, Any] | None:
+    """Return a schema as a mapping; `None` if it is no schema."""
+    if isinstance(schema, bool):
+        return {} if schema else {"not": {}}
+    return schema if isinstance(schema, Mapping) else None
 
 
 def _short(description: str) -> str:
@@ -329,22 +346,7 @@ def _short(description: str) -> str:
     return " ".join([first_sentence(text), *note]).strip()
 
 
-def _check_names(setting: str, kind: str, names: Any) -> frozenset[str]:
-    if isinstance(names, str) or not isinstance(names, Collection):
-        msg = f"{setting} takes a collection of {kind} names, got {names!r} of type {type(names).__name__}"
-        raise TypeError(msg)
-    for name in names:
-        if not isinstance(name, str):
-            msg = f"{setting} takes {kind} names as strings, got {name!r} of type {type(name).__name__}"
-            raise TypeError(msg)
-    return frozenset(names)
-
-
 def _name_and_schema(tool: Mapping[str, Any]) -> tuple[str, Any]:
-    fields = tool["function"] if isinstance(tool.get("function"), Mapping) else tool
-    key = _schema_key(fields)
+    fields = unwrapped(tool)
+    key = schema_key(fields)
     return str(fields.get("name", "")), fields[key] if key else None
-
-
-def _schema_key(tool: Mapping[str, Any]) -> str | None:
-    return next((key for key in ("parameters", "input_schema", "inputSchema") if key in tool), None)

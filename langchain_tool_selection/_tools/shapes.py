@@ -1,12 +1,33 @@
-"""What a model request holds: its tools by name, and the tools that it must not lose."""
+"""The shapes that tools come in, told apart here and nowhere else.
+
+| shape | name and description | schema |
+|---|---|---|
+| OpenAI, Chat Completions | under `"function"` | `"parameters"` there |
+| OpenAI, Responses | at the top | `"parameters"` |
+| Anthropic | at the top | `"input_schema"` |
+| MCP, as a dict or as an object | at the top | `inputSchema` |
+| LangChain tool | attributes | `args_schema`: a dict or a pydantic class |
+| `ToolDocument` | attributes | `input_schema`, made from its parameters |
+| a tool that a provider runs itself | perhaps none: `{"type": "web_search"}` | none |
+
+Reading is cheap, except by `as_openai_tool`, which has LangChain make a JSON schema.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from langchain_core.tools import BaseTool
+from langchain_tool_selection._ground.untrusted import visible
+
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
+
+SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
+"""Where the JSON schema of a tool dict is, by provider."""
+
+_SCHEMA_ATTRIBUTES = ("args_schema", "inputSchema", "input_schema", "parameters")
 
 _CHOICE_WORDS = frozenset({"auto", "any", "none", "required"})
 
@@ -33,7 +54,7 @@ def tools_by_name(tools: Sequence[Any], on_duplicate: Callable[[str, Any], None]
     for tool in tools:
         name = name_of(tool)
         if name is None:
-            kind = f"<{tool.get('type') or next(iter(tool), 'tool')}>"
+            kind = f"<{visible(str(tool.get('type') or next(iter(tool), 'tool')))}>"
             by_name[kind if kind not in by_name else f"{kind[:-1]} {len(by_name)}>"] = tool
         elif name in by_name:
             on_duplicate(name, tool)
@@ -44,13 +65,11 @@ def tools_by_name(tools: Sequence[Any], on_duplicate: Callable[[str, Any], None]
 
 def names_in_choice(choice: Any) -> Iterator[str]:
     """Yield the tool names in any provider's form of `tool_choice`."""
-    if isinstance(choice, str):
-        if choice not in _CHOICE_WORDS:
-            yield choice
-    elif isinstance(choice, Mapping):
-        for key in ("name", "function", "tools"):
-            yield from names_in_choice(choice.get(key))
-    elif isinstance(choice, list | tuple):
+    if isinstance(choice, str) and choice not in _CHOICE_WORDS:
+        yield choice
+    if isinstance(choice, Mapping):
+        choice = [choice.get(key) for key in ("name", "function", "tools")]
+    if isinstance(choice, list | tuple):
         for item in choice:
             yield from names_in_choice(item)
 
@@ -70,13 +89,91 @@ def is_harness_tool(tool: BaseTool) -> bool:
     return (getattr(runs, "__module__", None) or "").startswith(_HARNESSES)
 
 
-def name_of(tool: Any) -> str | None:
-    """Return the name of a tool, or of a provider's dict if it has one."""
-    if isinstance(tool, BaseTool):
-        return tool.name
+def unwrapped(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the part of a tool dict that has the name, the description and the schema."""
     function = tool.get("function")
-    name = tool.get("name") or (function.get("name") if isinstance(function, Mapping) else None)
+    return function if isinstance(function, Mapping) else tool
+
+
+def rewrapped(tool: Mapping[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+    """Return a tool dict in the shape of `tool`, with other fields than those of `unwrapped(tool)`."""
+    return fields if unwrapped(tool) is tool else {**tool, "function": fields}
+
+
+def openai_tool(function: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool dict for OpenAI's Chat Completions, from name, description and parameters."""
+    return {"type": "function", "function": function}
+
+
+def name_of(tool: Any) -> str | None:
+    """Return the name of a tool of any shape; `None` where it has none."""
+    name = getattr(tool, "name", None)  # before the look at its type: most tools are LangChain's
+    if name is None and isinstance(tool, Mapping):
+        name = unwrapped(tool).get("name")
     return name if isinstance(name, str) else None
+
+
+def required_name_of(tool: Any) -> str:
+    """Return the name of a tool of any shape.
+
+    Raises:
+        TypeError: it has none.
+    """
+    if name := name_of(tool):
+        return name
+    msg = (
+        f"a tool needs a non-empty string as its name, got {name!r} in a {type(tool).__name__}; pass a "
+        "LangChain tool, an MCP tool, an OpenAI or Anthropic tool dict, or a ToolDocument"
+    )
+    raise TypeError(msg)
+
+
+def description_of(tool: Any) -> str:
+    """Return the description of a tool of any shape; empty where it has none."""
+    is_dict = isinstance(tool, Mapping)
+    description = unwrapped(tool).get("description") if is_dict else getattr(tool, "description", None)
+    return description if isinstance(description, str) else ""
+
+
+def schema_key(fields: Mapping[str, Any]) -> str | None:
+    """Return the key that an unwrapped tool dict has its schema under; `None` where it has no schema."""
+    return next((key for key in SCHEMA_KEYS if key in fields), None)
+
+
+def schema_of(tool: Any) -> Any:
+    """Return the schema of a tool as it stands: a dict, a pydantic class, or `None`. Makes none."""
+    if isinstance(tool, Mapping):
+        fields = unwrapped(tool)
+        return next((fields[key] for key in SCHEMA_KEYS if fields.get(key)), None)
+    schemas = (getattr(tool, attribute, None) for attribute in _SCHEMA_ATTRIBUTES)
+    return next((schema for schema in schemas if schema is not None), None)
+
+
+def as_openai_tool(tool: Any) -> dict[str, Any]:
+    """Return a tool of any shape, or a function, as a tool dict for OpenAI's Chat Completions.
+
+    A tool that its provider runs, a dict with a type of its own and without a schema, comes back as it is.
+
+    Raises:
+        TypeError: it has no name.
+        Exception: whatever LangChain raises about a schema that it cannot read.
+    """
+    from langchain_core.tools import BaseTool  # noqa: PLC0415  # slow to import
+    from langchain_core.utils.function_calling import convert_to_openai_tool  # noqa: PLC0415  # likewise
+
+    if isinstance(tool, BaseTool) or callable(tool):
+        return convert_to_openai_tool(tool)
+    is_run_by_provider = isinstance(tool, Mapping) and tool.get("type", "function") != "function"
+    schema = schema_of(tool)
+    if is_run_by_provider and schema is None:
+        return dict(tool)
+    said = {"name": required_name_of(tool), "description": description_of(tool)}
+    return openai_tool({**said, "parameters": schema or {"type": "object", "properties": {}}})
+
+
+def parameters_of(tool: BaseTool) -> Mapping[str, Any]:
+    """Return the JSON schema of the arguments that a model gives to a LangChain tool."""
+    return unwrapped(as_openai_tool(tool)).get("parameters") or {}
 
 
 def fields_of(request: Any) -> dict[str, Any]:

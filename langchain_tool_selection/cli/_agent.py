@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from typer import Option
 
-from langchain_tool_selection._ground.untrusted import visible
-from langchain_tool_selection.cli._shared import (
-    TOOLS_HELP,
-    AsJson,
-    Gate,
-    ModelOption,
-    RankerOption,
-    chat_model_of,
-    errors_in_a_line,
-    exit_unless_passed,
-    progress,
-    quietly,
-    ranker_of,
-    request_line,
-)
+from langchain_tool_selection.cli import _shared
+from langchain_tool_selection.cli._shared import Gate
 
 if TYPE_CHECKING:
     from langchain_tool_selection.evals.agent import AgentReport, AgentRun
@@ -33,48 +18,29 @@ if TYPE_CHECKING:
 _SHOWN = 10
 """Conversations under one exposure that went wrong and that people are shown."""
 
+_EXPOSURES_HELP = "Ways of showing tools, with commas: none (all tools), auto, per_turn, grow, append, proxy."
+_MIN_ACCURACY_HELP = "A gate, such as 0.9: the share of cases whose tools are all called, for all but none."
+_EXECUTE_HELP = (
+    "REALLY RUN the tools that the model calls, of a module or of MCP servers, with all that they do. "
+    "Without it none is run."
+)
+
 
 def run_agent(
     *,
-    tools: Annotated[str, typer.Option(help=TOOLS_HELP)],
-    cases: Annotated[Path, typer.Option(help="A file of labelled requests, as for eval.")],
-    model: ModelOption,
-    exposure: Annotated[
-        str,
-        typer.Option(
-            help="Ways of showing tools, separated by commas: none (all tools, no selection), auto, "
-            "per_turn, grow, append, proxy."
-        ),
-    ] = "none,auto",
-    limit: Annotated[int | None, typer.Option(help="Play so many cases, the first ones.", min=1)] = None,
-    top_k: Annotated[int, typer.Option(help="How many tools are shown by relevance.", min=1)] = 15,
-    ranker: RankerOption = "words",
-    system_prompt: Annotated[
-        str | None,
-        typer.Option(help="What the agent is told instead of not to ask back.", show_default=False),
-    ] = None,
-    max_calls: Annotated[
-        int, typer.Option(help="Model calls of one conversation; more end it with an error.", min=1)
-    ] = 12,
-    concurrency: Annotated[int, typer.Option(help="Cases that are played at the same time.", min=1)] = 1,
-    min_accuracy: Annotated[
-        float | None,
-        typer.Option(
-            help="A gate, such as 0.9: the share of cases whose tools are all called, under each exposure "
-            "but none.",
-            min=0,
-            max=1,
-        ),
-    ] = None,
-    execute: Annotated[
-        bool,
-        typer.Option(
-            "--execute",
-            help="REALLY RUN the tools that the model calls, of a module or of MCP servers, with all that "
-            "they do. Without it none is run.",
-        ),
-    ] = False,
-    as_json: AsJson = False,
+    tools: _shared.RequiredTools,
+    cases: _shared.CasesOption,
+    model: _shared.ModelOption,
+    exposure: Annotated[str, Option(help=_EXPOSURES_HELP)] = "none,auto",
+    limit: Annotated[int | None, Option(help="Play so many cases, the first ones.", min=1)] = None,
+    top_k: _shared.TopK = 15,
+    ranker: _shared.RankerOption = "words",
+    system_prompt: Annotated[str | None, Option(help="Instead of telling it not to ask back.")] = None,
+    max_calls: Annotated[int, Option(help="Model calls of a case; more are an error.", min=1)] = 12,
+    concurrency: Annotated[int, Option(help="Cases that are played at the same time.", min=1)] = 1,
+    min_accuracy: Annotated[float | None, Option(help=_MIN_ACCURACY_HELP, min=0, max=1)] = None,
+    execute: Annotated[bool, Option("--execute", help=_EXECUTE_HELP)] = False,
+    as_json: _shared.AsJson = False,
 ) -> None:
     """Play labelled requests with a model, and compare what it calls and costs under each exposure.
 
@@ -86,20 +52,24 @@ def run_agent(
     from langchain_tool_selection.evals.cases import load_cases
     from langchain_tool_selection.evals.catalogs import read_tools, runnable_tools
 
-    with errors_in_a_line("run-agent"):
+    with _shared.errors_in_a_line("run-agent"):
         exposures: list[Any] = [*dict.fromkeys(name.strip() for name in exposure.split(","))]
         gated = [name for name in exposures if name != "none"]
         if min_accuracy is not None and not gated:
             msg = "--min-accuracy is a gate for exposures other than none; name one with --exposure"
             raise ValueError(msg)
-        source = quietly(runnable_tools, tools) if execute else tools
-        toolset = quietly(read_tools, source, unique=True)
+        source = runnable_tools(tools) if execute else tools
+        toolset = read_tools(source, unique=True)
         listed = load_cases(cases, [document.name for document in toolset.documents])[:limit]
-        settings: dict[str, Any] = {"top_k": top_k, "ranker": ranker_of(ranker), "max_calls": max_calls}
+        settings: dict[str, Any] = {
+            "top_k": top_k,
+            "ranker": _shared.ranker_of(ranker),
+            "max_calls": max_calls,
+        }
         if system_prompt is not None:
             settings["system_prompt"] = system_prompt
-        chat_model = chat_model_of(model)
-        with progress("playing", len(listed) * len(exposures)) as step:
+        chat_model = _shared.chat_model_of(model)
+        with _shared.progress("playing", len(listed) * len(exposures)) as step:
             settings |= {"execute": execute, "concurrency": concurrency, "progress": step}
             report = play(source if execute else toolset, listed, chat_model, exposures, **settings)
         if all(run.error for run in report.runs):
@@ -109,8 +79,8 @@ def run_agent(
     if as_json:
         typer.echo(json.dumps({**report.to_dict(), "gates": [gate._asdict() for gate in gates]}))
     else:
-        _print_report(Console(), report)
-    exit_unless_passed(gates)
+        _print_report(report)
+    _shared.exit_unless_passed(gates)
 
 
 def _gate(report: AgentReport, exposure: Any, least: float) -> Gate:
@@ -121,29 +91,22 @@ def _gate(report: AgentReport, exposure: Any, least: float) -> Gate:
 # -- for people ----------------------------------------------------------------------------------------
 
 
-def _print_report(console: Console, report: AgentReport) -> None:
+def _print_report(report: AgentReport) -> None:
     typer.echo(report.summary)
     headings, *rows = report.table
-    table = Table(*headings)
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = _shared.new_table(*headings, left=headings[:1])
     for row in rows:
         table.add_row(*row)
-    console.print(table, markup=False, highlight=False)
+    Console().print(table, markup=False, highlight=False)
     for exposure in report.exposures:
-        _print_wrong(exposure, [run for run in report.not_right if run.exposure == exposure])
+        runs = [run for run in report.not_right if run.exposure == exposure]
+        if runs:
+            typer.echo(f"\nnot right under {exposure}: {len(runs)}")
+        _shared.print_first([*map(_told, runs)], _SHOWN, "--json has all")
 
 
-def _print_wrong(exposure: str, runs: Sequence[AgentRun]) -> None:
-    from langchain_tool_selection.evals.run import listed
+def _told(run: AgentRun) -> list[str]:
+    from langchain_tool_selection.evals._results import listed
 
-    if not runs:
-        return
-    typer.echo(f"\nnot right under {exposure}: {len(runs)}")
-    for run in runs[:_SHOWN]:
-        typer.echo(visible(f"  {', '.join(run.relevant)}: {request_line(run.query)}"))
-        typer.echo(visible(f"    called {listed(run.called) or 'nothing'}"))
-        if run.error:
-            typer.echo(visible(f"    {run.error}"))
-    if len(runs) > _SHOWN:
-        typer.echo(f"  and {len(runs) - _SHOWN} more; --json has all")
+    asked = f"{', '.join(run.relevant)}: {_shared.request_line(run.query)}"
+    return [asked, f"called {listed(run.called) or 'nothing'}", *filter(None, [run.error])]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from typer import Option
 
-from langchain_tool_selection.cli._shared import TOOLS_HELP, AsJson, errors_in_a_line, quietly
+from langchain_tool_selection.cli import _shared
 
 if TYPE_CHECKING:
     from langchain_tool_selection.cost import CostEstimate
@@ -21,16 +21,16 @@ _BAR = 20
 
 def cost(
     *,
-    tools: Annotated[str, typer.Option(help=TOOLS_HELP)],
-    model: Annotated[str | None, typer.Option(help="Use this model's published prices.")] = None,
-    read: Annotated[float | None, typer.Option(help="Price of a cached read in uncached tokens.")] = None,
-    write: Annotated[float | None, typer.Option(help="Price of a cache write in uncached tokens.")] = None,
-    usd: Annotated[float | None, typer.Option(help="Dollars for a million uncached input tokens.")] = None,
-    top_k: Annotated[int, typer.Option(help="How many tools are shown by selection.")] = 15,
-    turns: Annotated[int, typer.Option(help="User messages in the thread.")] = 10,
-    calls: Annotated[int, typer.Option(help="Model calls that answer a user message.")] = 3,
-    reveals: Annotated[int, typer.Option(help="Searches that reveal tools, in the thread.")] = 3,
-    as_json: AsJson = False,
+    tools: _shared.RequiredTools,
+    model: Annotated[str | None, Option(help="Use this model's published prices.")] = None,
+    read: Annotated[float | None, Option(help="Price of a cached read in uncached tokens.")] = None,
+    write: Annotated[float | None, Option(help="Price of a cache write in uncached tokens.")] = None,
+    usd: Annotated[float | None, Option(help="Dollars for a million uncached input tokens.")] = None,
+    top_k: Annotated[int, Option(help="How many tools are shown by selection.")] = 15,
+    turns: Annotated[int, Option(help="User messages in the thread.")] = 10,
+    calls: Annotated[int, Option(help="Model calls that answer a user message.")] = 3,
+    reveals: Annotated[int, Option(help="Searches that reveal tools, in the thread.")] = 3,
+    as_json: _shared.AsJson = False,
 ) -> None:
     """Estimate what each way of showing tools costs under prompt caching.
 
@@ -39,8 +39,8 @@ def cost(
     from langchain_tool_selection.cost import DEFAULT_PRICES, Prices, estimate_cost, prices_of
     from langchain_tool_selection.evals.catalogs import load_catalog
 
-    with errors_in_a_line("cost"):
-        catalog = quietly(load_catalog, tools)
+    with _shared.errors_in_a_line("cost"):
+        catalog = load_catalog(tools)
         given = {"read": read, "write": write, "input": usd}
         changed = {field: value for field, value in given.items() if value is not None}
         known = DEFAULT_PRICES if model is None else prices_of(model)
@@ -57,10 +57,7 @@ def cost(
 
 def _print_estimate(console: Console, estimate: CostEstimate) -> None:
     headings, *lines = estimate.table
-    table = Table()
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "exposure" else "right")
-    table.add_column("cost to scale")
+    table = _shared.new_table(*headings, "cost to scale", left=("exposure", "cost to scale"))
     dearest = max(row.cost for row in estimate.rows) or 1.0
     block = "#" if console.options.ascii_only else "█"
     for row, cells in zip(estimate.rows, lines, strict=True):

@@ -10,26 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from typer import Option
 
 from langchain_tool_selection._ground.untrusted import visible
-from langchain_tool_selection.cli._shared import (
-    TOOLS_HELP,
-    AsJson,
-    Gate,
-    RankerOption,
-    errors_in_a_line,
-    exit_unless_passed,
-    failed,
-    progress,
-    quietly,
-    ranker_of,
-    request_line,
-)
+from langchain_tool_selection.cli import _shared
+from langchain_tool_selection.cli._shared import Gate
 
 if TYPE_CHECKING:
+    from langchain_tool_selection.evals._report import Report
+    from langchain_tool_selection.evals._results import Comparison, Miss
     from langchain_tool_selection.evals.catalogs import ToolSet
-    from langchain_tool_selection.evals.run import Comparison, Miss, Report
 
 _MISSES = 10
 _THIEVES = 5
@@ -38,32 +28,18 @@ _GATE = re.compile(r"(0?\.\d+|[01](?:\.\d*)?)@([1-9]\d*)")
 
 def evaluate(
     *,
-    tools: Annotated[str, typer.Option(help=TOOLS_HELP)],
-    cases: Annotated[
-        Path, typer.Option(help="A file of labelled requests, one a line: {query, relevant, history?, ...}.")
-    ],
-    ranker: RankerOption = "words",
-    k: Annotated[
-        str, typer.Option(help="How many tools are looked at; several, separated by commas.")
-    ] = "1,5,10",
-    top_k: Annotated[int, typer.Option(help="How many tools are sent.", min=1)] = 15,
-    no_history: Annotated[
-        bool, typer.Option("--no-history", help="Search the newest message alone.")
-    ] = False,
-    min_recall: Annotated[
-        list[str] | None, typer.Option(help="A gate, such as 0.9@10 for recall@10; may be repeated.")
-    ] = None,
-    baseline: Annotated[
-        Path | None, typer.Option(help="What --json printed before: name the cases that are stolen or won.")
-    ] = None,
-    max_stolen: Annotated[
-        int | None, typer.Option(help="A gate: at most so many cases stolen since the baseline.", min=0)
-    ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a report of one HTML file here.")] = None,
-    plots: Annotated[
-        Path | None, typer.Option(help="Write plots into this folder: SVG, and PNG with matplotlib.")
-    ] = None,
-    as_json: AsJson = False,
+    tools: _shared.RequiredTools,
+    cases: _shared.CasesOption,
+    ranker: _shared.RankerOption = "words",
+    k: Annotated[str, Option(help="How many tools are looked at; several, with commas.")] = "1,5,10",
+    top_k: _shared.TopK = 15,
+    no_history: Annotated[bool, Option("--no-history", help="Search the newest message alone.")] = False,
+    min_recall: Annotated[list[str] | None, Option(help="A gate, such as 0.9@10; may be repeated.")] = None,
+    baseline: Annotated[Path | None, Option(help="What --json printed: name cases stolen or won.")] = None,
+    max_stolen: Annotated[int | None, Option(help="A gate: at most so many cases stolen.", min=0)] = None,
+    html: Annotated[Path | None, Option(help="Write a report of one HTML file here.")] = None,
+    plots: Annotated[Path | None, Option(help="Write SVG plots here, and PNG with matplotlib.")] = None,
+    as_json: _shared.AsJson = False,
 ) -> None:
     """Measure how well labelled requests find their tools, and what is in the way.
 
@@ -72,17 +48,17 @@ def evaluate(
     from langchain_tool_selection.evals.cases import load_cases
     from langchain_tool_selection.evals.catalogs import read_tools
 
-    with errors_in_a_line("eval"):
+    with _shared.errors_in_a_line("eval"):
         limits = [_limit(text) for text in min_recall or ()]
         if max_stolen is not None and baseline is None:
             msg = "--max-stolen needs a --baseline"
             raise ValueError(msg)
         asked = _ks(k)
         old = _report(baseline) if baseline else None
-        toolset = quietly(read_tools, tools)
+        toolset = read_tools(tools)
         listed = load_cases(cases, [document.name for document in toolset.documents])
         settings = {"ks": [*asked, *(at for _, at in limits)], "history": not no_history, "top_k": top_k}
-        report = _measured(toolset, listed, ranker_of(ranker), settings)
+        report = _measured(toolset, listed, _shared.ranker_of(ranker), settings)
         comparison = report.compare(old) if old else None
         gates = _gates(report, limits, comparison, max_stolen)
         _write(report, toolset, comparison, html, plots)
@@ -90,10 +66,12 @@ def evaluate(
         values = {**report.to_dict(), "gates": [gate._asdict() for gate in gates]}
         typer.echo(json.dumps({**values, "comparison": comparison.to_dict()} if comparison else values))
     else:
-        _print_report(Console(), report)
+        _print_report(report)
         if comparison:
-            _print_comparison(Console(), comparison)
-    exit_unless_passed(gates)
+            typer.echo("\nsince the baseline:")
+            for line in str(comparison).split("\n"):
+                typer.echo(visible(f"  {line}"))
+    _shared.exit_unless_passed(gates)
 
 
 def _limit(text: str) -> tuple[float, int]:
@@ -114,14 +92,13 @@ def _ks(text: str) -> list[int]:
 
 def _report(path: Path) -> Report:
     from langchain_tool_selection.evals._files import FileError, parse_json, read_text
-    from langchain_tool_selection.evals.run import Report
+    from langchain_tool_selection.evals._report import Report
 
     values = parse_json(str(path), read_text(str(path)))
     try:
         return Report.from_dict(values)
     except FileError as error:
-        msg = f"{path}: {error}"
-        raise FileError(msg) from error
+        raise FileError(str(path), str(error)) from error
 
 
 def _measured(tools: ToolSet, cases: Sequence[Any], ranker: Any, settings: dict[str, Any]) -> Report:
@@ -129,11 +106,11 @@ def _measured(tools: ToolSet, cases: Sequence[Any], ranker: Any, settings: dict[
     from langchain_tool_selection.evals.run import evaluate as measure
 
     checked = as_ranker(ranker)
-    with progress("searching", len(cases)) as step:
+    with _shared.progress("searching", len(cases)) as step:
         try:
             return measure(tools, cases, checked, **settings, progress=step)
         except Exception as error:
-            raise failed("the ranker", error) from error
+            raise _shared.failed("the ranker", error) from error
 
 
 def _gates(
@@ -162,28 +139,26 @@ def _write(
     if plots:
         written = save_plots(report, plots, estimate=estimate)
         if not any(path.suffix == ".png" for path in written):
-            typer.echo(
-                "no PNG plots without matplotlib: pip install 'langchain-tool-selection[eval]'", err=True
-            )
+            install = "pip install 'langchain-tool-selection[eval]'"
+            typer.echo(f"no PNG plots without matplotlib: {install}", err=True)
 
 
 # -- for people ----------------------------------------------------------------------------------------
 
 
-def _print_report(console: Console, report: Report) -> None:
+def _print_report(report: Report) -> None:
     typer.echo(report.summary)
-    table = Table()
     headings, *rows = report.table
-    for heading in headings:
-        table.add_column(heading, justify="right")
+    table = _shared.new_table(*headings)
     for row in rows:
         table.add_row(*row, style="bold" if row[0] == str(report.top_k) else None)
-    console.print(table)
+    Console().print(table)
+    p50, p99 = report.micros["p50"], report.micros["p99"]
+    typer.echo(f"MRR {report.mrr:.3f}; {p50:,.0f} µs a search, {p99:,.0f} µs at p99")
     typer.echo(
-        f"MRR {report.mrr:.3f}; {report.micros['p50']:,.0f} µs a search, "
-        f"{report.micros['p99']:,.0f} µs at p99"
+        f"\nmisses at {report.k}: {len(report.misses)}" if report.misses else f"no misses at {report.k}"
     )
-    _print_misses(console, report.k, report.misses)
+    _shared.print_first([_told(miss) for miss in report.misses], _MISSES, "--json and --html have all")
     if report.confusions:
         typer.echo("\nwho takes whose requests:")
     for taken in report.confusions[:_THIEVES]:
@@ -191,22 +166,7 @@ def _print_report(console: Console, report: Report) -> None:
         typer.echo(visible(f"  {taken.thief} stands above {taken.tool} in {taken.times}{missed}"))
 
 
-def _print_misses(console: Console, k: int, misses: Sequence[Miss]) -> None:
-    if not misses:
-        typer.echo(f"no misses at {k}")
-        return
-    typer.echo(f"\nmisses at {k}: {len(misses)}")
-    for miss in misses[:_MISSES]:
-        rank = f"rank {miss.rank}" if miss.rank else "not found"
-        typer.echo(visible(f"  {miss.tool}, {rank}: {request_line(miss.query)}"))
-        if miss.beaten_by:
-            typer.echo(visible(f"    above it: {', '.join(miss.beaten_by[:3])}"))
-        typer.echo(visible(f"    {miss.why}"))
-    if len(misses) > _MISSES:
-        typer.echo(f"  and {len(misses) - _MISSES} more; --json and --html have all")
-
-
-def _print_comparison(console: Console, comparison: Comparison) -> None:
-    typer.echo("\nsince the baseline:")
-    for line in str(comparison).split("\n"):
-        typer.echo(visible(f"  {line}"))
+def _told(miss: Miss) -> list[str]:
+    rank = f"rank {miss.rank}" if miss.rank else "not found"
+    above = [f"above it: {', '.join(miss.beaten_by[:3])}"] if miss.beaten_by else []
+    return [f"{miss.tool}, {rank}: {_shared.request_line(miss.query)}", *above, miss.why]

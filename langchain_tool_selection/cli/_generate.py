@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
-from langchain_tool_selection.cli._shared import (
-    AsJson,
-    ModelOption,
-    ToolsArgument,
-    ToolsOption,
-    chat_model_of,
-    errors_in_a_line,
-    failed,
-    given,
-    progress,
-    quietly,
-)
+from langchain_tool_selection.cli import _shared
 
 if TYPE_CHECKING:
     from langchain_tool_selection.evals.cases import Case
@@ -27,14 +18,12 @@ if TYPE_CHECKING:
 
 def generate_cases(
     *,
-    tools: ToolsArgument = None,
-    tools_option: ToolsOption = None,
-    model: ModelOption,
-    per_tool: Annotated[
-        int, typer.Option(help="Direct and indirect requests for each tool, each.", min=1)
-    ] = 1,
-    out: Annotated[Path | None, typer.Option(help="Write here; a file that exists is not replaced.")] = None,
-    as_json: AsJson = False,
+    tools: _shared.ToolsArgument = None,
+    tools_option: _shared.ToolsOption = None,
+    model: _shared.ModelOption,
+    per_tool: Annotated[int, Option(help="Requests of each kind for a tool.", min=1)] = 1,
+    out: Annotated[Path | None, Option(help="Write here; a file that exists is not replaced.")] = None,
+    as_json: _shared.AsJson = False,
 ) -> None:
     """Let a model propose requests for each tool, direct and indirect ones, to begin a set of cases with.
 
@@ -47,21 +36,15 @@ def generate_cases(
     from langchain_tool_selection.evals.generate import generate_cases as propose
 
     cases: list[Case] = []
-    with errors_in_a_line("generate-cases"):
+    with _shared.errors_in_a_line("generate-cases"):
         if out and out.exists():
             msg = f"{out}: the file exists, and what people reviewed is not replaced; name another one"
             raise ValueError(msg)
-        toolset = quietly(read_tools, given(tools, tools_option))
-        chat_model = chat_model_of(model)
-        with progress("asking the model", len(toolset.documents)) as step:
+        toolset = read_tools(_shared.given(tools, tools_option))
+        chat_model = _shared.chat_model_of(model)
+        with _shared.progress("asking the model", len(toolset.documents)) as step:
             proposals = propose(toolset, chat_model, per_tool=per_tool, progress=step)
-            while True:
-                try:
-                    case = next(proposals, None)
-                except Exception as error:
-                    raise failed(f"the model, after {len(cases)} cases,", error) from error
-                if case is None:
-                    break
+            for case in _until_it_fails(proposals):
                 cases.append(case)
                 if out:  # as they come, because each has been paid for
                     with out.open("a", encoding="utf-8", newline="\n") as file:
@@ -74,8 +57,14 @@ def generate_cases(
     elif not out:
         typer.echo(dump_cases(cases).encode("utf-8"), nl=False)  # whatever a console has, a file is UTF-8
     where = f" in {out}" if out else ""
-    typer.echo(
-        f"{len(cases)} generated cases{where}, for {len(named)} of {len(toolset.documents)} tools; "
-        "review them before you rely on them",
-        err=True,
-    )
+    made = f"{len(cases)} generated cases{where}, for {len(named)} of {len(toolset.documents)} tools"
+    typer.echo(f"{made}; review them before you rely on them", err=True)
+
+
+def _until_it_fails(proposals: Iterator[Case]) -> Iterator[Case]:
+    made = 0
+    try:
+        for made, case in enumerate(proposals, 1):  # noqa: B007
+            yield case
+    except Exception as error:
+        raise _shared.failed(f"the model, after {made} cases,", error) from error

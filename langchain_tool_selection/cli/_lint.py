@@ -8,17 +8,9 @@ from itertools import groupby
 from typing import Annotated
 
 import typer
+from typer import Option
 
-from langchain_tool_selection._ground.untrusted import visible
-from langchain_tool_selection.cli._shared import (
-    AsJson,
-    ToolsArgument,
-    ToolsOption,
-    errors_in_a_line,
-    given,
-    progress,
-    quietly,
-)
+from langchain_tool_selection.cli import _shared
 
 _SHOWN = 10
 """Findings of one check that people are shown, unless they ask for all."""
@@ -26,14 +18,12 @@ _SHOWN = 10
 
 def lint(
     *,
-    tools: ToolsArgument = None,
-    tools_option: ToolsOption = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if anything is found.")] = False,
-    ignore: Annotated[
-        list[str] | None, typer.Option(help="A check to leave out, such as confusable; may be repeated.")
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Show all findings of each check.")] = False,
-    as_json: AsJson = False,
+    tools: _shared.ToolsArgument = None,
+    tools_option: _shared.ToolsOption = None,
+    strict: Annotated[bool, Option("--strict", help="Exit with 1 if anything is found.")] = False,
+    ignore: Annotated[list[str] | None, Option(help="A check to leave out; may be repeated.")] = None,
+    everything: Annotated[bool, Option("--all", help="Show all findings of each check.")] = False,
+    as_json: _shared.AsJson = False,
 ) -> None:
     """Find tools that cannot be found, pairs that will be confused, and definitions that break or weigh.
 
@@ -42,9 +32,9 @@ def lint(
     from langchain_tool_selection.evals._lint import lint as find
     from langchain_tool_selection.evals.catalogs import read_tools
 
-    with errors_in_a_line("lint"):
-        toolset = quietly(read_tools, given(tools, tools_option), unique=False)
-        with progress("searching each tool by its own words", len(toolset.documents)) as step:
+    with _shared.errors_in_a_line("lint"):
+        toolset = read_tools(_shared.given(tools, tools_option), unique=False)
+        with _shared.progress("searching each tool by its own words", len(toolset.documents)) as step:
             findings = find(toolset, ignore=ignore or (), progress=step)
     counts = Counter(finding.severity for finding in findings)
     if as_json:
@@ -55,13 +45,9 @@ def lint(
         for check, group in groupby(findings, key=lambda finding: finding.check):
             of_check = list(group)
             typer.echo(f"{check} ({of_check[0].severity}): {len(of_check)}")
-            for finding in of_check if everything else of_check[:_SHOWN]:
-                typer.echo(visible(f"  {', '.join(finding.tools)}: {finding.message}"))
-                typer.echo(visible(f"    {finding.advice}."))
-            if not everything and len(of_check) > _SHOWN:
-                typer.echo(f"  and {len(of_check) - _SHOWN} more; --all shows them")
-        typer.echo(
-            f"{len(toolset.documents):,} tools: {counts['error']} errors, {counts['warning']} warnings"
-        )
+            told = [(f"{', '.join(of.tools)}: {of.message}", f"{of.advice}.") for of in of_check]
+            _shared.print_first(told, len(told) if everything else _SHOWN, "--all shows them")
+        found = f"{counts['error']} errors, {counts['warning']} warnings"
+        typer.echo(f"{len(toolset.documents):,} tools: {found}")
     if strict and findings:
         raise typer.Exit(1)

@@ -22,14 +22,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from functools import partial
 from html import escape
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from langchain_tool_selection._ground.settings import check_choice, check_count, check_function
-from langchain_tool_selection._tools.documents import ToolDocument, document_of
-from langchain_tool_selection.cost.prices import DEFAULT_PRICES, Prices, model_name, prices_of
+from langchain_tool_selection._exposure.base import Exposure as ExposureObject
+from langchain_tool_selection._exposure.registry import EXPOSURES, ExposureName, OwnExposure
+from langchain_tool_selection._ground.models import full_model_name
+from langchain_tool_selection._ground.settings import check_count, check_function
+from langchain_tool_selection._tools.shapes import as_openai_tool
+from langchain_tool_selection._tools.tokens import count_tokens as approximate_count
+from langchain_tool_selection.cost.prices import DEFAULT_PRICES, Prices, prices_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -39,20 +42,17 @@ __all__ = [
     "estimate_cost", "input_cost", "prices_of",
 ]  # fmt: skip
 
-Exposure = Literal["everything", "once", "per_turn", "per_call", "grow", "append", "proxy"]
-"""A way of showing tools to a model.
+Exposure = Literal["everything", "once", "per_call", ExposureName]
+"""A way of showing tools to a model: the exposures of the middleware, and three to compare them with.
 
 - "everything": all tools in every call.
 - "once": selected for the first call, never changed, never searched. A lower bound, not a way to work.
-- "per_turn", "per_call": selected anew for each user message, or each model call; never searched.
+- "per_call", "per_turn": selected anew for each model call, or each user message; never searched.
 - "grow": selected once; what a search reveals is added to the tools, so the prefix changes.
 - "append": selected once; what a search reveals is added to the conversation, so the prefix stays.
 - "proxy": as "append", by a search tool and a call tool that are always there. It costs the same here: the
   schemas are read from the conversation either way, and the call tool itself is about 100 tokens.
 """
-
-_WORKABLE: tuple[Exposure, ...] = ("everything", "append", "proxy", "grow", "per_turn")
-"""What may be recommended, the first of those that cost the same first."""
 
 _REVEALED = 5
 """How many tools a search reveals at most: `Discovery.max_results`."""
@@ -91,6 +91,39 @@ class Workload:
             check_count(f"Workload.{field}", value, at_least=int(field in ("turns", "calls_per_turn")))
 
 
+class _Way(NamedTuple):
+    """What a way of showing tools does to the prompt.
+
+    Attributes:
+        searches: Whether the model searches for tools, and is shown more of them.
+        changes_at: When the tools array is selected anew.
+        changes_array: Whether what a search reveals changes the tools array, so that nothing of the prompt
+            is read from the cache. Otherwise it is added to the conversation, and paid there.
+    """
+
+    searches: bool = False
+    changes_at: Literal["never", "turn", "call"] = "never"
+    changes_array: bool = False
+
+    @classmethod
+    def of(cls, exposure: ExposureObject | type[OwnExposure]) -> _Way:
+        # One that selects anew finds the tools by rank, so its searches are left out.
+        if not exposure.keeps:
+            return cls(changes_at="turn")
+        return cls(searches=True, changes_array=exposure.additions_reset_cache)
+
+
+_WAYS: Mapping[str, _Way] = {
+    "everything": _Way(),
+    "once": _Way(),
+    "per_call": _Way(changes_at="call"),
+    **{name: _Way.of(exposure) for name, exposure in EXPOSURES.items()},
+}
+
+_WORKABLE: tuple[Any, ...] = ("everything", *EXPOSURES)  # a literal's values, which mypy cannot tell
+"""What may be recommended, the first of those that cost the same first."""
+
+
 class _Call(NamedTuple):
     """What one model call is sent, in tokens, and whether its prefix is a new one to the cache."""
 
@@ -99,13 +132,15 @@ class _Call(NamedTuple):
     cold: bool
 
 
-def input_cost(exposure: Exposure, catalog: float, workload: Workload, prices: Prices) -> float:
+def input_cost(
+    exposure: Exposure | ExposureObject, catalog: float, workload: Workload, prices: Prices
+) -> float:
     """Return what the input of a thread costs, in uncached input tokens.
 
     With no more in the catalogue than would be shown, nothing is hidden, and all exposures cost the same.
 
     Args:
-        exposure: How tools are shown.
+        exposure: How tools are shown: by name, or an exposure object of your own.
         catalog: Tokens of the definitions of all tools.
         workload: The thread.
         prices: What a token costs.
@@ -113,30 +148,38 @@ def input_cost(exposure: Exposure, catalog: float, workload: Workload, prices: P
     Raises:
         ValueError: `exposure` is unknown, or `catalog` is negative.
     """
-    check_choice("exposure", exposure, get_args(Exposure))
+    way = _way(exposure)
     if not catalog >= 0:
         msg = f"catalog must be 0 tokens or more, got {catalog!r}"
         raise ValueError(msg)
+    hides = exposure != "everything" and catalog > workload.shown
+    way, tools = (way, workload.shown) if hides else (_Way(), catalog)
     return sum(
         (prices.write if call.cold else prices.read) * call.prefix + prices.write * call.new
-        for call in _calls(exposure, catalog, workload)
+        for call in _calls(way, tools, workload)
     )
 
 
-def _calls(exposure: Exposure, catalog: float, workload: Workload) -> Iterator[_Call]:
-    if catalog <= workload.shown:
-        exposure = "everything"
-    tools = catalog if exposure == "everything" else workload.shown
+def _way(exposure: Exposure | ExposureObject) -> _Way:
+    if not isinstance(exposure, str) and isinstance(exposure, ExposureObject):
+        return _Way.of(exposure)
+    if exposure not in _WAYS:
+        msg = f"exposure must be one of {', '.join(map(repr, get_args(Exposure)))}, got {exposure!r}"
+        raise ValueError(msg)
+    return _WAYS[exposure]
+
+
+def _calls(way: _Way, tools: float, workload: Workload) -> Iterator[_Call]:
     history = workload.system
     every_turn, once_more = divmod(workload.reveals, workload.turns)
     revealed = False
     for turn in range(workload.turns):
-        searches = every_turn + (turn < once_more) if exposure in ("grow", "append", "proxy") else 0
+        searches = every_turn + (turn < once_more) if way.searches else 0
         steps = [workload.search] * searches + [workload.step] * (workload.calls_per_turn - 1)
         for position, added in enumerate([workload.message, *steps]):
-            changed = exposure == "per_call" or (exposure == "per_turn" and position == 0)
+            changed = way.changes_at == "call" or (way.changes_at == "turn" and position == 0)
             new = added
-            if revealed and exposure == "grow":
+            if revealed and way.changes_array:
                 tools += workload.reveal
                 changed = True
             elif revealed:
@@ -146,7 +189,7 @@ def _calls(exposure: Exposure, catalog: float, workload: Workload) -> Iterator[_
             revealed = 0 < position <= searches
 
 
-def break_even(exposure: Exposure, workload: Workload, prices: Prices) -> float:
+def break_even(exposure: Exposure | ExposureObject, workload: Workload, prices: Prices) -> float:
     """Return the tokens of tool definitions from which on `exposure` is cheaper than "everything".
 
     `inf` where it never is: for "everything" itself, and where input costs nothing.
@@ -300,7 +343,7 @@ def estimate_cost(
             of them revealed by a search.
         top_k: How many tools are shown by selection. Not used beside a `workload`.
         count_tokens: Counts the tokens of tool definitions, which it is given as OpenAI tool dicts. By
-            default LangChain's approximation, four characters a token.
+            default the package's `count_tokens`, about four characters a token.
 
     Raises:
         TypeError: a tool has no name, or a setting has the wrong type.
@@ -308,18 +351,18 @@ def estimate_cost(
     """
     check_count("top_k", top_k, at_least=1)
     check_function("count_tokens", count_tokens, "a list of tool dicts")
-    schemas = [_schema(tool) for tool in tools]
+    schemas = [as_openai_tool(tool) for tool in tools]
     if not schemas:
         msg = "tools is empty, and costs are estimated for one tool or more"
         raise ValueError(msg)
-    catalog = (count_tokens or _count_tokens)(schemas)
+    catalog = count_tokens(schemas) if count_tokens else approximate_count(schemas).tokens
     check_count("what count_tokens returns", catalog)
     return CostEstimate(
         tools=len(schemas),
         catalog=catalog,
         workload=workload or average_workload(catalog, len(schemas), top_k),
         prices=prices or _prices_or_error(model),
-        model=model_name(model) if model is not None else "",
+        model=full_model_name(model) if model is not None else "",
     )
 
 
@@ -327,37 +370,9 @@ def _prices_or_error(model: str | BaseChatModel | None) -> Prices:
     prices = DEFAULT_PRICES if model is None else prices_of(model)
     if prices is None:
         msg = (
-            f"no prices are known for the model {model_name(model or '')!r}; give them yourself, read=1 and "
-            "write=1 for one without prompt caching (known: models of Anthropic, OpenAI, Google and "
+            f"no prices are known for the model {full_model_name(model or '')!r}; give them yourself, read=1 "
+            "and write=1 for one without prompt caching (known: models of Anthropic, OpenAI, Google and "
             "DeepSeek, and Claude on Bedrock)"
         )
         raise ValueError(msg)
     return prices
-
-
-def _count_tokens(schemas: list[dict[str, Any]]) -> int:
-    from langchain_core.messages.utils import count_tokens_approximately  # noqa: PLC0415  # slow to import
-
-    return count_tokens_approximately([], tools=[*schemas])
-
-
-def _schema(tool: Any) -> dict[str, Any]:
-    """Return a tool as it is bound: an OpenAI tool dict, or a provider's own nameless dict as it is."""
-    from langchain_core.tools import BaseTool  # noqa: PLC0415  # slow to import
-    from langchain_core.utils.function_calling import convert_to_openai_tool  # noqa: PLC0415  # likewise
-
-    if isinstance(tool, BaseTool) or callable(tool):
-        return convert_to_openai_tool(tool)
-    if isinstance(tool, Mapping) and tool.get("type", "function") != "function" and "name" not in tool:
-        return dict(tool)
-    document = document_of(tool)
-    if isinstance(tool, ToolDocument):
-        texts = {name: {"type": "string", "description": text} for name, text in document.parameters}
-        parameters: Any = {"type": "object", "properties": texts}
-    else:
-        of = tool.get("function", tool) if isinstance(tool, Mapping) else tool
-        read = of.get if isinstance(of, Mapping) else partial(getattr, of)
-        known = (read(key, None) for key in ("parameters", "input_schema", "inputSchema"))
-        parameters = next((schema for schema in known if schema), {"type": "object", "properties": {}})
-    function = {"name": document.name, "description": document.description, "parameters": parameters}
-    return {"type": "function", "function": function}

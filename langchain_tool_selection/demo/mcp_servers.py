@@ -6,15 +6,18 @@ to list its tools; git, time and SQLite are really called, on a repository and a
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import subprocess
 import sys
 import venv
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from langchain.agents import create_agent
@@ -69,11 +72,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Workplace:
-    """A git repository and a database for the servers to work on."""
+    """A git repository and a database, the servers that work on them, and what is asked of them.
+
+    No server gets an address that exists: listing tools needs none, and nothing is called there.
+    """
 
     repository: Path
     database: Path
-    requests: tuple[Request, ...] = field(default=())
+    requests: tuple[Request, ...]
+    servers: Mapping[str, dict[str, Any]]
 
     @classmethod
     def make(cls, directory: Path) -> Workplace:
@@ -89,36 +96,12 @@ class Workplace:
             connection.execute("create table customers (id integer primary key, name text)")
             connection.execute("insert into customers (name) values ('Ada'), ('Grace')")
         connection.close()
-        return cls(repository, database, _requests(repository))
-
-
-def _requests(repository: Path) -> tuple[Request, ...]:
-    at = {"repo_path": str(repository)}
-    berlin = {"source_timezone": "America/New_York", "target_timezone": "Europe/Berlin", "time": "16:30"}
-    count = {"query": "select count(*) as customers from customers"}
-    branch = {**at, "branch_name": "release"}
-    return (
-        Request("Is my working tree clean?", "git_status", "show working tree status", at),
-        Request("Show me the last commits of this repository", "git_log", "show commits", at),
-        Request("Make a branch called release", "git_create_branch", "make a branch", branch),
-        Request("Stage notes.txt for the next commit", "git_add", "stage a file", {**at, "files": ["notes.txt"]}),
-        Request("What time is it in Tokyo?", "get_current_time", "get the current time", {"timezone": "Asia/Tokyo"}),
-        Request("When it is 16:30 in New York, how late is it in Berlin?", "convert_time", "convert time", berlin),
-        Request("Which tables does the database have?", "list_tables", "list tables", {}),
-        Request("Run a select query: how many customers are there?", "read_query", "run a select query", count),
-        Request("Describe the columns of the customers table", "describe_table", "describe a table", {"table_name": "customers"}),
-        Request("File a bug in Jira: the login button does nothing", "jira_create_issue", "create a jira issue"),
-        Request("Put PROJ-12 into the current sprint", "jira_add_issues_to_sprint", "add an issue to a sprint"),
-        Request("Log two hours of work on the Jira issue PROJ-12", "jira_add_worklog", "log work on a jira issue"),
-        Request("Who is watching PROJ-7?", "jira_get_issue_watchers", "get the watchers of an issue"),
-        Request("Move PROJ-3 to the status Done", "jira_transition_issue", "change the status of a jira issue"),
-        Request("Write a Confluence page with our meeting notes", "confluence_create_page", "write a confluence page"),
-        Request("Who is allowed to edit this Confluence page?", "confluence_get_page_restrictions", "get edit restrictions of a page"),
-        Request("How often was the onboarding page viewed?", "confluence_get_page_views", "get page views"),
-        Request("Start a new cycle for the next two weeks", "create_cycle", "create a cycle"),
-        Request("Take the work items out of the beta milestone", "remove_work_items_from_milestone", "remove work items from a milestone"),
-        Request("Archive the mobile module", "archive_module", "archive a module"),
-    )  # fmt: skip
+        template = Template(files(__package__).joinpath("workplace.json").read_text("utf-8"))
+        places = {"repository": str(repository), "database": str(database)}
+        quoted = {name: json.dumps(path)[1:-1] for name, path in places.items()}
+        values = json.loads(template.substitute(quoted))
+        requests = tuple(Request(**request) for request in values["requests"])
+        return cls(repository, database, requests, values["servers"])
 
 
 def install_servers(directory: Path) -> Path:
@@ -147,31 +130,15 @@ def install_servers(directory: Path) -> Path:
 
 async def load_tools(programs: Path, workplace: Workplace) -> list[BaseTool]:
     """List the tools of all servers."""
-    # No server gets an address that exists: listing tools needs none, and nothing is called there.
-    atlassian = {
-        "JIRA_URL": "https://jira.invalid", "JIRA_USERNAME": "demo", "JIRA_API_TOKEN": "none",
-        "CONFLUENCE_URL": "https://wiki.invalid", "CONFLUENCE_USERNAME": "demo", "CONFLUENCE_API_TOKEN": "none",
-    }  # fmt: skip
-    plane = {
-        "PLANE_API_KEY": "none",
-        "PLANE_WORKSPACE_SLUG": "demo",
-        "PLANE_BASE_URL": "https://plane.invalid",
-    }
-    servers: dict[str, tuple[list[str], dict[str, str]]] = {
-        "git": (["mcp-server-git", "--repository", str(workplace.repository)], {}),
-        "time": (["mcp-server-time"], {}),
-        "sqlite": (["mcp-server-sqlite", "--db-path", str(workplace.database)], {}),
-        "atlassian": (["mcp-atlassian"], atlassian),
-        "plane": (["plane-mcp-server", "stdio"], plane),
-    }
     connections: Any = {
         name: {
             "transport": "stdio",
-            "command": str(programs / program),
-            "args": arguments,
-            "env": {"PATH": os.environ["PATH"], **environment},
+            "args": [],
+            **server,
+            "command": str(programs / server["command"]),
+            "env": {"PATH": os.environ["PATH"], **server.get("env", {})},
         }
-        for name, ((program, *arguments), environment) in servers.items()
+        for name, server in workplace.servers.items()
     }
     return await MultiServerMCPClient(connections).get_tools()
 

@@ -29,11 +29,12 @@ TURNS = (
     "translate hello to French",
 )
 
-_SEARCHES = {
-    "weather_lookup": "get the weather forecast",
-    "calculator": "evaluate arithmetic",
-    "translate_text": "translate a text",
+_ANSWERS: dict[str, tuple[str, str, dict[str, str]]] = {
+    "weather": ("get the weather forecast", "weather_lookup", {"city": "Lisbon"}),
+    "numbers": ("evaluate arithmetic", "calculator", {"expression": "12 * 34"}),
+    "translate": ("translate a text", "translate_text", {"text": "hello", "target_language": "French"}),
 }
+"""By a word of the request: what to search for, and what to call."""
 
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -153,19 +154,13 @@ def scripted_answer(sent: ModelCall) -> AIMessage | str:
     request = next(m for m in reversed(sent.messages) if isinstance(m, HumanMessage)).text
     if isinstance(last, ToolMessage) and last.name != "discover_tools":
         return f"Here you are: {last.text}"
-    wanted = (
-        call("weather_lookup", city="Lisbon")
-        if "weather" in request
-        else call("calculator", expression="12 * 34")
-        if "numbers" in request
-        else call("translate_text", text="hello", target_language="French")
-    )
-    name = wanted.tool_calls[0]["name"]
+    known = (answer for word, answer in _ANSWERS.items() if word in request)
+    search, name, arguments = next(known, _ANSWERS["translate"])
     if name in sent.tools:
-        return wanted
+        return call(name, **arguments)
     if isinstance(last, ToolMessage):
         return f"There is no tool for that: {last.text}"
-    return call("discover_tools", query=_SEARCHES[name])
+    return call("discover_tools", query=search)
 
 
 def _evaluate(node: ast.AST) -> float:

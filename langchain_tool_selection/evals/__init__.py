@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from langchain_tool_selection.evals._explain import Explanation, explain
     from langchain_tool_selection.evals._files import FileError
     from langchain_tool_selection.evals._lint import Finding, lint
+    from langchain_tool_selection.evals._results import Comparison
     from langchain_tool_selection.evals.agent import AgentMeasures, AgentReport, AgentRun, run_agent
     from langchain_tool_selection.evals.cases import Case, hints_from, load_cases, save_cases
     from langchain_tool_selection.evals.catalogs import ToolSet, load_catalog, read_tools
     from langchain_tool_selection.evals.generate import generate_cases
     from langchain_tool_selection.evals.report import render_html, save_html, save_plots
-    from langchain_tool_selection.evals.run import Comparison, Report, evaluate
+    from langchain_tool_selection.evals.run import Report, evaluate
 
 _HOME = {
     "_files": ("FileError",),
@@ -28,7 +29,8 @@ _HOME = {
     "generate": ("generate_cases",),
     "_lint": ("Finding", "lint"),
     "report": ("render_html", "save_html", "save_plots"),
-    "run": ("Comparison", "Report", "evaluate"),
+    "_results": ("Comparison",),
+    "run": ("Report", "evaluate"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

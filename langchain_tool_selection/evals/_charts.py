@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib.resources import files
 from itertools import cycle
 from math import ceil, floor, log10
 from pathlib import Path
+from string import Template
 from typing import Any, NamedTuple
 
 _WIDTH, _HEIGHT = 480, 330
@@ -17,13 +19,9 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 70, 42
 """Margins. At the top are the title and two lines of labels."""
 
 # Told apart without colour too, by their dashes. Okabe and Ito's palette, for people who see few colours.
-_STYLES = (
-    ("#0072b2", ""),
-    ("#d55e00", "7 4"),
-    ("#009e73", "2 4"),
-    ("#cc79a7", "10 3 2 3"),
-    ("#e69f00", "1 0"),
-)
+_STYLES = {"#0072b2": "", "#d55e00": "7 4", "#009e73": "2 4", "#cc79a7": "10 3 2 3", "#e69f00": "1 0"}
+
+_SVG = Template(files(__package__).joinpath("chart.svg").read_text("utf-8").strip())
 
 
 class Line(NamedTuple):
@@ -52,45 +50,53 @@ class Chart:
     mark: tuple[float, str] | None = None
 
 
-def svg(chart: Chart) -> str:
-    """Return a chart as an SVG element that is as wide as what it stands in."""
+def svg(chart: Chart, ground: str = "") -> str:
+    """Return a chart as an SVG element that is as wide as what it stands in.
+
+    Args:
+        chart: The chart.
+        ground: An element to draw it on.
+    """
     x_ticks, y_ticks = _ticks(chart)
-    to_x, to_y = _scales(x_ticks[-1], y_ticks[-1])
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'font-family="system-ui, sans-serif" font-size="14" fill="currentColor" '
-        f'aria-label="{escape(chart.title)}"><title>{escape(chart.title)}</title>',
-        _text(0, 15, chart.title, "start"),
-    ]
-    for value in y_ticks:
-        y = to_y(value)
-        parts.append(_segment(_LEFT, y, _WIDTH - _RIGHT, y, 'stroke="currentColor" opacity=".18"'))
-        parts.append(_text(_LEFT - 6, y + 5, _label(value, chart.percent), "end"))
-    below = _HEIGHT - _BOTTOM + 18
-    parts += [_text(to_x(value), below, _label(value), "middle") for value in x_ticks]
-    parts.append(_text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 6, chart.x_label, "middle"))
+    right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
+
+    def to_x(value: float) -> float:
+        return _LEFT + (right - _LEFT) * value / x_ticks[-1]
+
+    def to_y(value: float) -> float:
+        return bottom - (bottom - _TOP) * value / y_ticks[-1]
+
+    x_labels = [_text(to_x(value), bottom + 18, _label(value)) for value in x_ticks]
+    y_labels = [_text(_LEFT - 6, to_y(value) + 5, _label(value, chart.percent)) for value in y_ticks]
+    lines, mark = [], ""
     if chart.mark:
-        at, what = chart.mark
-        rest = 'stroke="currentColor" opacity=".6" stroke-dasharray="3 3"'
-        parts.append(_segment(to_x(at), _TOP, to_x(at), _HEIGHT - _BOTTOM, rest))
-        near_end = to_x(at) > _WIDTH * 0.7
-        side, anchor = (-4, "end") if near_end else (4, "start")
-        parts.append(_text(to_x(at) + side, _HEIGHT - _BOTTOM - 6, what, anchor))
-    for number, (line, (colour, dashes)) in enumerate(zip(chart.lines, cycle(_STYLES), strict=False)):
-        places = " ".join(f"{to_x(x):.1f},{to_y(y):.1f}" for x, y in line.points)
-        stroke = f'stroke="{colour}" stroke-width="2.5" stroke-dasharray="{dashes}"'
-        parts.append(f'<polyline fill="none" {stroke} points="{places}"/>')
+        at, what = to_x(chart.mark[0]), chart.mark[1]
+        mark = _segment(at, _TOP, at, bottom)
+        place, anchor = (at - 4, "end") if at > _WIDTH * 0.7 else (at + 4, "start")
+        lines.append(f'<g text-anchor="{anchor}">{_text(place, bottom - 6, what)}</g>')
+    for number, (line, (colour, dashes)) in enumerate(zip(chart.lines, cycle(_STYLES.items()), strict=False)):
+        points = " ".join(f"{to_x(x):.1f},{to_y(y):.1f}" for x, y in line.points)
         x, y = number % 3 * 160, 38 + number // 3 * 19
-        parts.append(_segment(x, y - 5, x + 26, y - 5, stroke))
-        parts.append(_text(x + 32, y, line.label, "start"))
-    return "".join([*parts, "</svg>"])
+        drawn = f'<polyline points="{points}"/>{_segment(x, y - 5, x + 26, y - 5)}'
+        style = f'fill="none" stroke="{colour}" stroke-width="2.5" stroke-dasharray="{dashes}"'
+        lines.append(f"<g {style}>{drawn}</g>{_text(x + 32, y, line.label)}")
+    return _SVG.substitute(
+        width=_WIDTH,
+        height=_HEIGHT,
+        title=escape(chart.title),
+        ground=ground,
+        grid="".join(_segment(_LEFT, to_y(value), right, to_y(value)) for value in y_ticks),
+        x_labels="".join([*x_labels, _text((_LEFT + right) / 2, _HEIGHT - 6, chart.x_label)]),
+        y_labels="".join(y_labels),
+        mark=mark,
+        lines="".join(lines),
+    )
 
 
 def save_svg(chart: Chart, path: Path) -> None:
     """Write a chart as an SVG file with a white ground, which reads on any page."""
     ground = f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>'
-    head, title, rest = svg(chart).partition("</title>")
-    path.write_text(f"{head}{title}{ground}{rest}\n", encoding="utf-8", newline="\n")
+    path.write_text(f"{svg(chart, ground)}\n", encoding="utf-8", newline="\n")
 
 
 def save_png(chart: Chart, path: Path) -> None:
@@ -104,7 +110,7 @@ def save_png(chart: Chart, path: Path) -> None:
 
     figure = Figure(figsize=(_WIDTH / 75, _HEIGHT / 75), dpi=150, layout="constrained")
     axes = figure.add_subplot()
-    for line, (colour, dashes) in zip(chart.lines, cycle(_STYLES), strict=False):
+    for line, (colour, dashes) in zip(chart.lines, cycle(_STYLES.items()), strict=False):
         pattern = tuple(float(length) / 2 for length in dashes.split())
         style: Any = (0, pattern) if pattern else "solid"
         axes.plot(*zip(*line.points, strict=True), label=line.label, color=colour, linestyle=style)
@@ -135,14 +141,6 @@ def round_steps(highest: float) -> list[float]:
     return [step * count for count in range(ceil(max(highest, 1) / step) + 1)]
 
 
-def _scales(x_max: float, y_max: float) -> tuple[Callable[[float], float], Callable[[float], float]]:
-    width, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
-    return (
-        lambda x: _LEFT + width * x / x_max,
-        lambda y: _TOP + height * (1 - y / y_max),
-    )
-
-
 def _label(value: float, percent: bool = False) -> str:
     if percent:
         return f"{value:.0%}"
@@ -152,9 +150,9 @@ def _label(value: float, percent: bool = False) -> str:
     return f"{value:g}"
 
 
-def _segment(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" {style}/>'
+def _segment(x1: float, y1: float, x2: float, y2: float) -> str:
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
 
 
-def _text(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+def _text(x: float, y: float, text: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from langchain_tool_selection._ranking.index import Catalog, ToolIndex
+from langchain_tool_selection._ranking.index import CatalogView, ToolIndex
 from langchain_tool_selection._ranking.knowledge import FAMILIES
 from langchain_tool_selection._ranking.lexical import LexicalRanker, Match
 from langchain_tool_selection._ranking.protocol import Query
 from langchain_tool_selection._ranking.text import Word, query_words, terms
 from langchain_tool_selection._tools.documents import ToolDocument
+from langchain_tool_selection.evals._results import json_values, listed
 from langchain_tool_selection.evals.catalogs import read_tools
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -81,11 +82,8 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as JSON values, rounded."""
-        values = asdict(self)
-        for word in values["words"]:
-            word |= {"score": round(word["score"], 3), "idf": round(word["idf"], 3)}
-            word["fields"] = {field: round(share, 3) for field, share in word["fields"].items()}
-        return {**values, "score": round(self.score, 3), "other": round(self.other, 3)}
+        values: dict[str, Any] = json_values(self, digits=3)
+        return values
 
     def __str__(self) -> str:
         """For people: where it ranks, one line for each word, and what it lacks."""
@@ -126,7 +124,7 @@ class Explainer:
         catalog: The catalogue, with the ranker whose ranks are explained.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: CatalogView) -> None:
         self._catalog = catalog
         self._by_words = catalog.ranker if isinstance(catalog.ranker, LexicalRanker) else LexicalRanker()
         self._exact = self._by_words is catalog.ranker
@@ -176,19 +174,40 @@ def described(word: WordShare) -> str:
     return f"{word.word}{found} ({where}{'; earlier message' if word.earlier else ''})"
 
 
+def why(wanted: Explanation, rival: Explanation | None = None) -> str:
+    """Return in a line what a tool that was missed lacks, and by which words another one is ahead."""
+    has = {word.word for word in wanted.words}
+    ahead = [word.word for word in rival.words if word.word not in has] if rival else []
+    parts = [f"matches {listed(word.word for word in wanted.words)}" if wanted.words else "matches no word"]
+    if rival and ahead:
+        parts.append(f"{rival.tool} has {listed(ahead)} too" if has else f"{rival.tool} has {listed(ahead)}")
+    elif rival and rival.words:
+        mine = {word.word: word for word in wanted.words}
+        most = max(rival.words, key=lambda word: word.score - mine[word.word].score)
+        less = mine[most.word]
+        parts.append(
+            f"{most.word} counts {most.score:.1f} in {rival.tool} ({_where(most)}) "
+            f"and {less.score:.1f} here ({_where(less)})"
+        )
+    if wanted.unknown:
+        parts.append(f"no tool has {listed(wanted.unknown)}")
+    return "; ".join(parts)
+
+
+def _where(word: WordShare) -> str:
+    return listed(name.replace("_", " ") for name in sorted(word.fields, key=word.fields.__getitem__)[::-1])
+
+
 def telling_words(document: ToolDocument, other: ToolDocument) -> list[str]:
     """Return the words of one tool's name and description that another tool does not say, in their order."""
     theirs = set(terms(_said(other)))
-    return [word for word in dict.fromkeys(_words(_said(document))) if not theirs.issuperset(terms(word))]
+    mine = dict.fromkeys(_spoken(word) for word in query_words(_said(document)) if not word.guess)
+    return [word for word in mine if not theirs.issuperset(terms(word))]
 
 
 def _said(document: ToolDocument) -> str:
     # Camel case is taken apart here, because its whole would count as a word of its own.
     return f"{_CAMEL.sub(' ', document.name)} {document.description}"
-
-
-def _words(text: str) -> list[str]:
-    return [_spoken(word) for word in query_words(text) if not word.guess]
 
 
 def _spoken(word: Word) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +19,9 @@ _ATTRIBUTE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 class FileError(ValueError):
     """A file or module cannot be used. The message, one line, says where, why, and what to do."""
+
+    def __init__(self, *parts: str) -> None:
+        super().__init__(": ".join(parts))
 
 
 def read_text(source: str, *, instead: str = "") -> str:
@@ -35,16 +38,12 @@ def read_text(source: str, *, instead: str = "") -> str:
         with Path(source).open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
-        msg = f"{source}: no such file{instead}"
-        raise FileError(msg) from error
+        raise FileError(source, f"no such file{instead}") from error
     except (OSError, ValueError) as error:
-        msg = f"{source}: cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise FileError(msg) from error
+        raise FileError(source, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if len(data) > MAX_BYTES:
-        msg = (
-            f"{source}: the file is larger than {MAX_BYTES // 1_000_000} MB; split it, or give the right one"
-        )
-        raise FileError(msg)
+        megabytes = MAX_BYTES // 1_000_000
+        raise FileError(source, f"the file is larger than {megabytes} MB; split it, or give the right one")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -52,8 +51,7 @@ def read_text(source: str, *, instead: str = "") -> str:
         msg = f"{source}, line {line}: byte 0x{data[error.start]:02x} is no UTF-8; save the file as UTF-8"
         raise FileError(msg) from error
     if not text.strip():
-        msg = f"{source}: the file is empty"
-        raise FileError(msg)
+        raise FileError(source, "the file is empty")
     return text
 
 
@@ -98,6 +96,24 @@ def parse_lines(source: str, text: str) -> Iterator[tuple[str, Any]]:
         yield f"{source}, line {number}", parse_json(source, line, number)
 
 
+def numbered(what: str, items: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield where each item stands, counted from 1, and the item."""
+    for number, item in enumerate(items, 1):
+        yield f"{what} {number}", item
+
+
+def field_of(where: str, fields: Mapping[str, Any], key: str, kind: type, expected: str) -> Any:
+    """Return a field of an object, or `None` if it has none.
+
+    Raises:
+        FileError: it is of another type.
+    """
+    value = fields.get(key)
+    if value is not None and not isinstance(value, kind):
+        raise FileError(where, f"field {key!r} must be {expected}, found {kind_of(value)}")
+    return value
+
+
 def names_attribute(source: str) -> bool:
     """Whether a source has the form `module:attribute` and is no file."""
     return bool(_ATTRIBUTE.fullmatch(source)) and not Path(source).exists()
@@ -116,8 +132,7 @@ def load_module(source: str) -> tuple[Any, str]:
     try:
         return import_module(module_name), attribute
     except (Exception, SystemExit) as error:
-        msg = f"{source}: importing {module_name!r} failed with {shortened(error)}"
-        raise FileError(msg) from error
+        raise FileError(source, f"importing {module_name!r} failed with {shortened(error)}") from error
 
 
 def names_module(source: str) -> bool:

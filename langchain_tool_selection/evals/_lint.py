@@ -10,61 +10,40 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
+from itertools import combinations
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal, get_args
+from typing import Any
 
-from langchain_tool_selection._ground.untrusted import one_line
-from langchain_tool_selection._ranking.index import Catalog, ToolIndex
+from langchain_tool_selection._ground.sentences import first_sentence
+from langchain_tool_selection._ground.untrusted import hidden_characters, one_line
+from langchain_tool_selection._ranking.index import CatalogView, ToolIndex
 from langchain_tool_selection._ranking.protocol import Query
 from langchain_tool_selection._ranking.text import query_terms, terms
 from langchain_tool_selection._tools.documents import ToolDocument
+from langchain_tool_selection._tools.names import portable_name, refused_by
 from langchain_tool_selection.evals._explain import telling_words
+from langchain_tool_selection.evals._results import json_values
 from langchain_tool_selection.evals.catalogs import ToolSet, read_tools
 
-Check = Literal[
-    "duplicate-name", "rejected-name", "similar-name", "reserved-name", "empty-description",
-    "generic-description", "unfindable", "identical", "confusable", "instruction", "invisible-characters",
-    "heavy", "undescribed-parameters",
-]  # fmt: skip
-"""What is looked for. The order is that of findings."""
+_TABLE = tomllib.loads(files(__package__).joinpath("lint.toml").read_text("utf-8"))
 
-CHECKS: tuple[Check, ...] = get_args(Check)
-
-_ERRORS = frozenset(
-    {
-        "duplicate-name",
-        "rejected-name",
-        "reserved-name",
-        "empty-description",
-        "identical",
-        "invisible-characters",
-    }
-)
-
-_PROVIDERS = {
-    "OpenAI": r"[a-zA-Z0-9_-]{1,64}",
-    "Anthropic": r"[a-zA-Z0-9_-]{1,128}",
-    "Bedrock": r"[a-zA-Z0-9_-]{1,64}",
-    "Gemini": r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}",
-}
-"""Names of functions that providers take, as their references have it."""
+CHECKS: dict[str, dict[str, str]] = _TABLE["checks"]
+"""What is looked for, in the order of findings: each with its severity, message and advice."""
 
 _RESERVED = frozenset({"discover_tools", "call_tool"})
 """What the middleware adds to an agent under its default settings."""
 
-_GENERIC = frozenset(
-    terms(
-        "tool function api endpoint method helper utility operation action command call execute run perform "
-        "do handle process return response request data information info result value object given specified "
-        "various useful"
-    )
-)
+_GENERIC = frozenset(terms(_TABLE["generic"]))
 """Words that say nothing about what a tool is for."""
+
+_GAP = r"\W+(?:\w+\W+){0,3}"
+_INSTRUCTIONS = re.compile("|".join(_TABLE["instructions"]).replace("~", _GAP), re.IGNORECASE)
 
 _TELLING = 3
 """So many words that mean something make a description of its own, even if the name has them all: `Get an
@@ -78,38 +57,11 @@ of 39 services, 22 among 347 of one vendor, 109 among 236 operations of one inte
 _SELF_DEPTH = 5
 """A tool that is not among so many for its own words is not found by anybody's."""
 
-_SENTENCE = re.compile(r"\n\s*\n|(?<=[.!?])\s+(?=[^\sa-z])|(?<=[。！？])")  # noqa: RUF001  # Chinese and Japanese
 _SENTENCE_CHARACTERS = 300
 
 _HEAVY_TOKENS = 500
 _HEAVY_RATIO = 5
 """A tool is heavy from so many tokens on if that is so many times what the tool in the middle takes."""
-
-_GAP = r"\W+(?:\w+\W+){0,3}"
-_INSTRUCTIONS = re.compile(
-    "|".join(
-        [
-            rf"\b(?:ignore|disregard|forget|override|bypass){_GAP}(?:instruction|prompt|guideline)\w*",
-            rf"\b(?:do not|don.t|never|without){_GAP}(?:tell|inform|mention|reveal|notify)\w*{_GAP}"
-            r"(?:user|human|anyone|them)\b",
-            r"\b(?:always|must|should only)\W+(?:first\W+)?(?:use|call|invoke|prefer|select|choose) this\b",
-            r"\b(?:instead of|rather than|before) (?:using |calling )?any other (?:tool|function)s?\b",
-            r"\b(?:you|assistant) (?:must|have to|are required to) (?:\w+ )?"
-            r"(?:call|use|invoke|send|include|read)\b",
-            r"\bsystem prompts?\b",
-            r"</?(?:system|important|instructions?|admin|override)>",
-            r"<\|[a-z_]+\|>|\[/?INST\]",
-        ]
-    ),
-    re.IGNORECASE,
-)
-
-# Zero-width, bidirectional controls and tag characters: what a model reads and a reviewer does not see.
-# Joiners and variation selectors are absent where emoji and Indic or Arabic words need them.
-_UNSEEN = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]"
-    "|(?<=[ -~])[\u200c\u200d\ufe00-\ufe0e]|[\ufe00-\ufe0f]{2,}"
-)
 
 
 @dataclass(frozen=True)
@@ -124,19 +76,25 @@ class Finding:
         advice: What to do about it, in a line.
     """
 
-    check: Check
+    check: str
     tools: tuple[str, ...]
     message: str
     advice: str
 
+    @classmethod
+    def of(cls, check: str, *tools: str, **details: Any) -> Finding:
+        """Make the finding of a check, with the details that its message and advice name."""
+        told = CHECKS[check]
+        return cls(check, tools, told["message"].format(**details), told["advice"].format(**details))
+
     @property
-    def severity(self) -> Literal["error", "warning"]:
+    def severity(self) -> str:
         """How bad it is."""
-        return "error" if self.check in _ERRORS else "warning"
+        return CHECKS[self.check]["severity"]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as JSON values."""
-        return {**vars(self), "tools": list(self.tools), "severity": self.severity}
+        return {**json_values(self), "severity": self.severity}
 
     def __str__(self) -> str:
         """For people, in one line."""
@@ -162,15 +120,15 @@ def lint(
         ValueError: there is no such check.
     """
     left_out = set(ignore)
-    if unknown := left_out - set(CHECKS):
+    if unknown := left_out - CHECKS.keys():
         msg = f"there is no check {min(unknown)!r}; the checks are: {', '.join(CHECKS)}"
         raise ValueError(msg)
-    toolset = tools if isinstance(tools, ToolSet) else read_tools(tools, unique=False)
+    toolset = read_tools(tools, unique=False)
     found = [*_names(toolset), *_texts(toolset), *_payload(toolset)]
     if not {"unfindable", "identical", "confusable"} <= left_out:
         found += _pairs(toolset, progress or (lambda _: None))
-    order = {check: place for place, check in enumerate(CHECKS)}
-    return sorted((f for f in found if f.check not in left_out), key=lambda f: order[f.check])
+    order = [*CHECKS]
+    return sorted((f for f in found if f.check not in left_out), key=lambda f: order.index(f.check))
 
 
 # -- names ---------------------------------------------------------------------------------------------
@@ -178,35 +136,19 @@ def lint(
 
 def _names(tools: ToolSet) -> Iterator[Finding]:
     for where, name in tools.repeated:
-        yield Finding(
-            "duplicate-name", (name,), f"{where} has the name of a tool before it",
-            "Rename one of them: providers reject a request with both, and an agent runs only one",
-        )  # fmt: skip
+        yield Finding.of("duplicate-name", name, where=where)
     alike: defaultdict[str, list[str]] = defaultdict(list)
     for document in tools.documents:
         name = document.name
         alike[re.sub(r"[\W_]+", "", name).casefold()].append(name)
-        refusing = [who for who, pattern in _PROVIDERS.items() if not re.fullmatch(pattern, name)]
-        if refusing:
-            advice = f"Letters, digits, '_' and '-', at most 64, pass everywhere: {_valid(name)!r}"
-            yield Finding("rejected-name", (name,), f"rejected by {', '.join(refusing)}", advice)
+        if refusing := refused_by(name):
+            providers = ", ".join(refusing)
+            yield Finding.of("rejected-name", name, providers=providers, portable=portable_name(name))
         if name in _RESERVED:
-            yield Finding(
-                "reserved-name", (name,), "the middleware adds a tool of this name",
-                "Rename it, or give the middleware's tool another name",
-            )  # fmt: skip
+            yield Finding.of("reserved-name", name)
     for names in alike.values():
         if len(names) > 1:
-            yield Finding(
-                "similar-name", tuple(names), "the names differ only in case or separators",
-                "Put into each name what the others do not do",
-            )  # fmt: skip
-
-
-def _valid(name: str) -> str:
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    valid = re.sub(r"[^a-zA-Z0-9_-]+", "_", plain).strip("_-")
-    return (valid if valid[:1].isalpha() else f"tool_{valid}")[:64].rstrip("_-")
+            yield Finding.of("similar-name", *names)
 
 
 # -- texts ---------------------------------------------------------------------------------------------
@@ -218,42 +160,25 @@ def _texts(tools: ToolSet) -> Iterator[Finding]:
         yield from _suspicious(document.name, definition)
         nameless = [name for name, text in document.parameters if not text.strip()]
         if nameless:
-            yield Finding(
-                "undescribed-parameters", (document.name,),
-                f"no description for {_list(nameless)}",
-                "Say for each what it holds and in which form; requests are matched with these words too",
-            )  # fmt: skip
+            yield Finding.of("undescribed-parameters", document.name, parameters=_list(nameless))
 
 
 def _description(document: ToolDocument) -> Iterator[Finding]:
     if not terms(document.description):
-        yield Finding(
-            "empty-description", (document.name,), "no description",
-            "Say in one sentence what it does, in the words in which people ask for it",
-        )  # fmt: skip
+        yield Finding.of("empty-description", document.name)
         return
     telling = set(query_terms(document.description)) - _GENERIC
     if len(telling) < _TELLING and telling <= set(terms(document.name)):
-        words = one_line(document.description, 60)
-        yield Finding(
-            "generic-description", (document.name,), f"'{words}' says no more than the name",
-            "Add what it acts on, what it returns, and the words in which people ask for it",
-        )  # fmt: skip
+        yield Finding.of("generic-description", document.name, words=one_line(document.description, 60))
 
 
 def _suspicious(name: str, definition: Mapping[str, Any]) -> Iterator[Finding]:
     for where, text in _strings(definition):
-        if unseen := sorted(set(_UNSEEN.findall(text))):
-            codes = ", ".join(f"U+{ord(char):04X}" for found in unseen for char in found[:1])
-            yield Finding(
-                "invisible-characters", (name,), f"{where} has characters that nobody sees: {codes}",
-                "Delete them: a model reads them and a reviewer does not",
-            )  # fmt: skip
+        if hidden := hidden_characters(text):
+            codes = ", ".join(f"U+{ord(char):04X}" for char in hidden)
+            yield Finding.of("invisible-characters", name, where=where, codes=codes)
         if found := _INSTRUCTIONS.search(text):
-            yield Finding(
-                "instruction", (name,), f"{where} speaks to the model: '{one_line(found[0], 80)}'",
-                "Say what the tool does; if others wrote it, read it whole before you connect it",
-            )  # fmt: skip
+            yield Finding.of("instruction", name, where=where, said=one_line(found[0], 80))
 
 
 def _strings(definition: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -283,11 +208,8 @@ def _payload(tools: ToolSet) -> Iterator[Finding]:
     for tool in sorted(heavy, key=lambda tool: -sizes[tool["name"]]):
         size = sizes[tool["name"]]
         part, of_part = max(_parts(tool), key=lambda item: item[1])
-        yield Finding(
-            "heavy", (tool["name"],),
-            f"{size // 4:,} tokens, {size / whole:.0%} of all; most of it is {part}, {of_part / size:.0%}",
-            "Cut what the model does not need to make a call: long examples, lists of values, deep nesting",
-        )  # fmt: skip
+        shares = {"share": size / whole, "of_part": of_part / size}
+        yield Finding.of("heavy", tool["name"], tokens=size // 4, part=part, **shares)
 
 
 def _parts(tool: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
@@ -306,38 +228,28 @@ def _parts(tool: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 def _pairs(tools: ToolSet, progress: Callable[[int], None]) -> Iterator[Finding]:
     catalog = ToolIndex().sync(tools.documents)
     same: defaultdict[Any, list[str]] = defaultdict(list)
-    taken: dict[frozenset[str], tuple[str, str]] = {}
+    taken: dict[frozenset[str], tuple[ToolDocument, ToolDocument]] = {}
     for number, document in enumerate(catalog.documents, 1):
         if document.description.strip():
             same[document.description.strip(), document.parameters].append(document.name)
             rivals, found = _rivals(catalog, document)
-            taken |= {
-                frozenset((document.name, rival)): (document.name, rival)
-                for rival in rivals
-                if frozenset((document.name, rival)) not in taken
-            }
+            for rival in rivals:
+                taken.setdefault(frozenset((document.name, rival)), (document, catalog.document(rival)))
             if not found:
-                yield Finding(
-                    "unfindable", (document.name,),
-                    f"its own first sentence finds {_list(rivals) or 'nothing'} and not this tool",
-                    "Begin with what only this tool does, in words that the others do not have",
-                )  # fmt: skip
+                yield Finding.of("unfindable", document.name, rivals=_list(rivals) or "nothing")
         progress(number)
     for names in same.values():
         if len(names) > 1:
-            yield Finding(
-                "identical", tuple(names), "the same description and parameters",
-                "Remove all but one, or say what only this one is for",
-            )  # fmt: skip
-    repeated = {frozenset((a, b)) for names in same.values() for a in names for b in names if a != b}
-    for pair, (name, rival) in taken.items():
+            yield Finding.of("identical", *names)
+    repeated = {frozenset(pair) for names in same.values() for pair in combinations(names, 2)}
+    for pair, (one, other) in taken.items():
         if pair not in repeated:
-            yield _confusable(catalog.document(name), catalog.document(rival))
+            yield _confusable(one, other)
 
 
-def _rivals(catalog: Catalog, document: ToolDocument) -> tuple[list[str], bool]:
+def _rivals(catalog: CatalogView, document: ToolDocument) -> tuple[list[str], bool]:
     """Return the tools that score about as much for a tool's own words, and whether it is found itself."""
-    sentence = _SENTENCE.split(document.description.strip(), maxsplit=1)[0][:_SENTENCE_CHARACTERS]
+    sentence = first_sentence(document.description)[:_SENTENCE_CHARACTERS]
     hits = catalog.search(Query.of(sentence), limit=_SELF_DEPTH + 1)
     own = next((hit.score for hit in hits[:_SELF_DEPTH] if hit.name == document.name), None)
     close = [hit.name for hit in hits if own is None or hit.score >= _SIMILAR * own]
@@ -345,16 +257,12 @@ def _rivals(catalog: Catalog, document: ToolDocument) -> tuple[list[str], bool]:
 
 
 def _confusable(one: ToolDocument, other: ToolDocument) -> Finding:
-    mine, theirs = telling_words(one, other), telling_words(other, one)
-    apart = [
-        f"{tool.name} alone says {_list(words)}" for tool, words in ((one, mine), (other, theirs)) if words
-    ]
-    return Finding(
-        "confusable", (one.name, other.name),
-        f"a request in the words of {one.name} finds {other.name} as well",
-        f"Say what sets each apart in its first sentence; {'; '.join(apart)}" if apart
-        else "No word of name or description sets them apart; say when to use which, or keep one",
-    )  # fmt: skip
+    telling = {one.name: telling_words(one, other), other.name: telling_words(other, one)}
+    apart = "; ".join(f"{name} alone says {_list(words)}" for name, words in telling.items() if words)
+    advice = "No word of name or description sets them apart; say when to use which, or keep one"
+    if apart:
+        advice = f"Say what sets each apart in its first sentence; {apart}"
+    return Finding.of("confusable", one.name, other.name, one=one.name, other=other.name, advice=advice)
 
 
 def _list(words: Sequence[str]) -> str:

@@ -28,17 +28,18 @@ from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langchain_core.tools import StructuredTool
 from langgraph.errors import GraphRecursionError
 
-from langchain_tool_selection._exposure.models import ExposureName, ModelTraits
+from langchain_tool_selection._exposure.models import ModelTraits
+from langchain_tool_selection._exposure.registry import ExposureName
 from langchain_tool_selection._ground.messages import is_from_user, text_of, tool_calls
 from langchain_tool_selection._ground.settings import check_choice, check_count
 from langchain_tool_selection._run.usage import CacheUsage
 from langchain_tool_selection._tools.documents import ToolDocument
 from langchain_tool_selection.cost.prices import Prices, prices_of
 from langchain_tool_selection.evals._files import shortened
-from langchain_tool_selection.evals.cases import Case, read_cases
+from langchain_tool_selection.evals._results import json_values, percentile
+from langchain_tool_selection.evals.cases import Case, read_cases, role_of
 from langchain_tool_selection.evals.catalogs import ToolSet, read_tools, runnable_tools
 from langchain_tool_selection.evals.generate import chat_model_of
-from langchain_tool_selection.evals.run import percentile
 from langchain_tool_selection.middleware import ToolSelectionMiddleware
 
 AgentExposure: TypeAlias = Literal["none", "auto"] | ExposureName
@@ -62,24 +63,52 @@ _SHOWN = "tool_selection"
 """The event in which the middleware says how it showed the tools of a call."""
 
 
-@dataclass(frozen=True)
-class AgentRun:
+@dataclass(frozen=True, kw_only=True)
+class _Counts:
+    """What is counted of a conversation, or summed up over several.
+
+    Attributes:
+        shown_as: How tools were shown: what "auto" came to, and "everything" where nothing was hidden;
+            several ways are separated by commas.
+        wrong: How many calls were neither of relevant tools nor of alternatives.
+        discoveries: How often the model searched for tools.
+        model_calls: All there were, also those that failed, and those of a ranker that asks a model.
+        usage: Input tokens, as far as the provider reported them.
+        output_tokens: Likewise.
+    """
+
+    shown_as: str
+    wrong: int
+    discoveries: int
+    model_calls: int
+    usage: CacheUsage
+    output_tokens: int
+
+    @property
+    def tokens(self) -> dict[str, int | None]:
+        """The tokens by kind: `None` where no model call reported any."""
+        counts = {**vars(self.usage), "output_tokens": self.output_tokens}
+        calls = counts.pop("calls")
+        return {kind: count if calls else None for kind, count in counts.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as JSON values; what is unknown is `None`."""
+        values = {key: value for key, value in json_values(self).items() if key != "usage"}
+        return {**values, **self.tokens}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentRun(_Counts):
     """One case, played under one exposure.
 
     Attributes:
         case: The number of the case, from 1.
         query: Its newest message.
         exposure: How tools were to be shown.
-        shown_as: How they were shown: what "auto" came to, and "everything" where nothing was hidden.
         relevant: The tools that the case takes.
         called: The tools that the model called, in order, without its searches.
         found: The share of the relevant tools that were called, they or an alternative.
         first_right: Whether the first one called was relevant, or an alternative.
-        wrong: How many calls were of neither.
-        discoveries: How often the model searched for tools.
-        model_calls: All there were, also those that failed, and those of a ranker that asks a model.
-        usage: Input tokens, as far as the provider reported them.
-        output_tokens: Likewise.
         seconds: From the request to the answer.
         error: What ended it early; empty if nothing did.
     """
@@ -87,16 +116,10 @@ class AgentRun:
     case: int
     query: str
     exposure: AgentExposure
-    shown_as: str
     relevant: tuple[str, ...]
     called: tuple[str, ...]
     found: float
     first_right: bool
-    wrong: int
-    discoveries: int
-    model_calls: int
-    usage: CacheUsage
-    output_tokens: int
     seconds: float
     error: str = ""
 
@@ -105,49 +128,25 @@ class AgentRun:
         """Whether all relevant tools were called, and nothing went wrong."""
         return self.found == 1 and not self.error
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the run as JSON values."""
-        values = {key: value for key, value in vars(self).items() if key not in ("usage", "output_tokens")}
-        return {
-            **values,
-            "relevant": list(self.relevant),
-            "called": list(self.called),
-            "found": round(self.found, 4),
-            "seconds": round(self.seconds, 3),
-            **_tokens(self.usage, self.output_tokens),
-        }
 
-
-@dataclass(frozen=True)
-class AgentMeasures:
+@dataclass(frozen=True, kw_only=True)
+class AgentMeasures(_Counts):
     """What the runs under one exposure come to. Counts and costs are sums over all cases.
 
     Attributes:
-        shown_as: How tools were shown; several ways are separated by commas.
         accuracy: The share of cases in which all relevant tools were called. One that ended with an error
             has not called them.
         recall: The share of a case's relevant tools that were called, averaged over cases.
         first_right: The share of cases whose first call was of a relevant tool.
-        wrong: Calls of irrelevant tools.
-        discoveries: Searches for tools.
-        model_calls: Calls of the model.
-        usage: Input tokens, as far as the provider reported them.
-        output_tokens: Likewise.
         cost: What the input costs, in uncached tokens; `None` where prices or tokens are unknown.
         usd: The same in US dollars; likewise.
         seconds: Median and 99th percentile of a case as "p50" and "p99"; empty if all ended with an error.
         errors: Cases that ended with one.
     """
 
-    shown_as: str
     accuracy: float
     recall: float
     first_right: float
-    wrong: int
-    discoveries: int
-    model_calls: int
-    usage: CacheUsage
-    output_tokens: int
     cost: float | None
     usd: float | None
     seconds: Mapping[str, float]
@@ -177,20 +176,38 @@ class AgentMeasures:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the measures as JSON values; what is unknown is `None`."""
-        return {
-            "shown_as": self.shown_as,
-            "accuracy": round(self.accuracy, 4),
-            "recall": round(self.recall, 4),
-            "first_right": round(self.first_right, 4),
-            "wrong": self.wrong,
-            "discoveries": self.discoveries,
-            "model_calls": self.model_calls,
-            **_tokens(self.usage, self.output_tokens),
+        rounded = {
             "cost": None if self.cost is None else round(self.cost),
             "usd": None if self.usd is None else round(self.usd, 6),
-            "seconds": {key: round(value, 3) for key, value in self.seconds.items()} or None,
-            "errors": self.errors,
         }
+        return {**super().to_dict(), **rounded, "seconds": json_values(self.seconds) or None}
+
+
+_ROWS = {
+    "shown as": ("shown_as", ""),
+    "all tools called": ("accuracy", ".1%"),
+    "share called": ("recall", ".1%"),
+    "first call right": ("first_right", ".1%"),
+    "wrong calls": ("wrong", ",.2f"),
+    "discoveries": ("discoveries", ",.2f"),
+    "model calls": ("model_calls", ",.2f"),
+    "input tokens": ("input_tokens", ",.0f"),
+    "- cache reads": ("cache_read", ",.0f"),
+    "- cache writes": ("cache_write", ",.0f"),
+    "output tokens": ("output_tokens", ",.0f"),
+    "input cost": ("cost", ",.0f"),
+    "- to none": ("to_none", ".0%"),
+    "- in US$": ("usd", ",.4f"),
+    "seconds, p50": ("p50", ",.1f"),
+    "seconds, p99": ("p99", ",.1f"),
+    "errors in all": ("errors", "d"),
+}
+"""What people see of measures, each with the form of its number."""
+
+_SUMS = frozenset(
+    "wrong discoveries model_calls input_tokens cache_read cache_write output_tokens cost usd".split()
+)
+"""What people see divided by the number of cases."""
 
 
 @dataclass(frozen=True)
@@ -231,10 +248,7 @@ class AgentReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values."""
         return {
-            "tools": self.tools,
-            "cases": self.cases,
-            "model": self.model,
-            "executed": self.executed,
+            **{name: getattr(self, name) for name in ("tools", "cases", "model", "executed")},
             "prices": None if self.prices is None else vars(self.prices),
             "exposures": {name: measures.to_dict() for name, measures in self.measures.items()},
             "runs": [run.to_dict() for run in self.runs],
@@ -252,41 +266,19 @@ class AgentReport:
 
         Counts, tokens and costs are those of a case on average.
         """
-        measures = self.measures
-        whole = measures["none"].cost if "none" in measures else None
+        columns = [*map(self._column, self.measures.values())]
+        rows = [(title, *(column[title] for column in columns)) for title in _ROWS]
+        return [("a case", *self.exposures), *(cells for cells in rows if {*cells[1:]} != {"-"})]
 
-        def row(
-            title: str, value: Callable[[AgentMeasures], float | str | None], form: str
-        ) -> tuple[str, ...]:
-            values = map(value, measures.values())
-            return (title, *("-" if value is None else f"{value:{form}}" for value in values))
-
-        def of_case(count: float | None) -> float | None:
-            return None if count is None else count / self.cases
-
-        def tokens(key: str) -> Callable[[AgentMeasures], float | None]:
-            return lambda of: of_case(_tokens(of.usage, of.output_tokens)[key])
-
-        rows = [
-            row("shown as", lambda of: of.shown_as or None, ""),
-            row("all tools called", lambda of: of.accuracy, ".1%"),
-            row("share called", lambda of: of.recall, ".1%"),
-            row("first call right", lambda of: of.first_right, ".1%"),
-            row("wrong calls", lambda of: of_case(of.wrong), ",.2f"),
-            row("discoveries", lambda of: of_case(of.discoveries), ",.2f"),
-            row("model calls", lambda of: of_case(of.model_calls), ",.2f"),
-            row("input tokens", tokens("input_tokens"), ",.0f"),
-            row("- cache reads", tokens("cache_read"), ",.0f"),
-            row("- cache writes", tokens("cache_write"), ",.0f"),
-            row("output tokens", tokens("output_tokens"), ",.0f"),
-            row("input cost", lambda of: of_case(of.cost), ",.0f"),
-            row("- to none", lambda of: of.cost / whole if of.cost is not None and whole else None, ".0%"),
-            row("- in US$", lambda of: of_case(of.usd), ",.4f"),
-            row("seconds, p50", lambda of: of.seconds.get("p50"), ",.1f"),
-            row("seconds, p99", lambda of: of.seconds.get("p99"), ",.1f"),
-        ]
-        known = [cells for cells in rows if {*cells[1:]} != {"-"}]
-        return [("a case", *self.exposures), *known, row("errors in all", lambda of: of.errors, "d")]
+    def _column(self, of: AgentMeasures) -> dict[str, str]:
+        whole = self.measures["none"].cost if "none" in self.exposures else None
+        values: dict[str, Any] = {**vars(of), **of.tokens, **of.seconds}
+        values["to_none"] = of.cost / whole if of.cost is not None and whole else None
+        known = {key: value for key, value in values.items() if value not in (None, "")}
+        known |= {key: known[key] / self.cases for key in _SUMS & known.keys()}
+        return {
+            title: format(known[key], form) if key in known else "-" for title, (key, form) in _ROWS.items()
+        }
 
     def __str__(self) -> str:
         """For people: the measures, a column for each exposure."""
@@ -343,13 +335,13 @@ def run_agent(
         raise ValueError(msg)
     if execute:
         tools = [*map(_blocking, runnable_tools(tools))]
-    toolset = tools if isinstance(tools, ToolSet) else read_tools(tools)
-    rehearsed = map(_rehearsed, toolset.documents, toolset.definitions)
-    played: Any = tools if execute else [*rehearsed]
+    toolset = read_tools(tools)
+    played = tools if execute else [*map(_rehearsed, toolset.documents, toolset.definitions)]
     names = [document.name for document in toolset.documents]
     listed = read_cases(cases, names)
     chat_model = chat_model_of(model)
-    stages = [_Stage.of(exposure, chat_model, played, system_prompt, settings) for exposure in wanted]
+    agent = {"model": chat_model, "tools": played, "system_prompt": system_prompt}
+    stages = [_Stage(exposure, agent, settings) for exposure in wanted]
 
     def play(numbered: tuple[int, Case]) -> list[AgentRun]:
         return [stage.play(*numbered, max_calls) for stage in stages]
@@ -403,31 +395,16 @@ def _blocking(tool: Any) -> Any:
 # -- one conversation ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class _Stage:
     """An agent under one exposure, for all cases."""
 
-    exposure: AgentExposure
-    agent: Any
-    search: str  # names of the middleware's own tools, empty where it has none
-    proxy: str
-
-    @classmethod
-    def of(
-        cls,
-        exposure: AgentExposure,
-        model: BaseChatModel,
-        tools: Sequence[Any],
-        system_prompt: str,
-        settings: Mapping[str, Any],
-    ) -> _Stage:
-        selection = None if exposure == "none" else ToolSelectionMiddleware(exposure=exposure, **settings)
-        agent = create_agent(
-            model, tools, system_prompt=system_prompt, middleware=[selection] if selection else []
-        )
-        own = [tool.name for tool in selection.tools] if selection else []
-        search, proxy = [*own, "", ""][:2]
-        return cls(exposure, agent, search, proxy)
+    def __init__(self, exposure: AgentExposure, agent: dict[str, Any], settings: dict[str, Any]) -> None:
+        self.exposure = exposure
+        selection = [] if exposure == "none" else [ToolSelectionMiddleware(exposure=exposure, **settings)]
+        self.agent: Any = create_agent(**agent, middleware=selection)
+        # Names of the middleware's own tools, empty where it has none.
+        own = [tool.name for middleware in selection for tool in middleware.tools]
+        self.search, self.proxy = [*own, "", ""][:2]
 
     def play(self, number: int, case: Case, max_calls: int) -> AgentRun:
         """Play one case; whatever is raised is noted."""
@@ -507,35 +484,20 @@ def _said_before(case: Case) -> list[AnyMessage]:
         text = text_of(message)
         if is_from_user(message) and text:
             messages.append(HumanMessage(text))
-        elif _role(message) in ("assistant", "ai"):
+        elif role_of(message) in ("assistant", "ai"):
             calls = [
                 ToolCall(name=name, args=dict(arguments), id=f"call_{place}_{number}")
                 for number, (name, arguments) in enumerate(tool_calls(message))
             ]
             if text or calls:
                 messages.append(AIMessage(text, tool_calls=calls))
-            answers = takewhile(lambda later: _role(later) == "tool", case.history[place + 1 :])
+            answers = takewhile(lambda later: role_of(later) == "tool", case.history[place + 1 :])
             texts = chain(map(text_of, answers), repeat(REHEARSED))
             messages += (ToolMessage(t, tool_call_id=c["id"]) for c, t in zip(calls, texts, strict=False))
     return messages
 
 
-def _role(message: Mapping[str, Any]) -> Any:
-    return message.get("role") or message.get("type")
-
-
 # -- numbers ---------------------------------------------------------------------------------------------
-
-
-def _tokens(usage: CacheUsage, output_tokens: int) -> dict[str, int | None]:
-    """Return tokens as JSON values: `None` where no model call reported any."""
-    tokens: dict[str, int | None] = {
-        "input_tokens": usage.input_tokens,
-        "cache_read": usage.cache_read,
-        "cache_write": usage.cache_write,
-        "output_tokens": output_tokens,
-    }
-    return tokens if usage.calls else dict.fromkeys(tokens)
 
 
 def _cost(usage: CacheUsage, prices: Prices) -> float:

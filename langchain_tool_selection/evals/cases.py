@@ -13,7 +13,8 @@ and `outputs` of an example.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -25,7 +26,8 @@ from langchain_tool_selection._ground.messages import is_from_user, text_of, too
 from langchain_tool_selection._ranking.protocol import Query
 from langchain_tool_selection._ranking.query import conversation_query, read_turns
 from langchain_tool_selection._tools.documents import ToolHints
-from langchain_tool_selection.evals._files import FileError, kind_of, parse_json, parse_lines, read_text
+from langchain_tool_selection.evals import _files
+from langchain_tool_selection.evals._files import FileError, field_of, kind_of, numbered
 
 GENERATED = "generated"
 """How the `source` of a case begins that a model proposed and nobody has looked at."""
@@ -77,6 +79,11 @@ class Case:
         return {key: value for key, value in values.items() if value or key in ("query", "relevant")}
 
 
+def role_of(message: Mapping[str, Any]) -> Any:
+    """Return whose message it is, as OpenAI or as LangChain names them."""
+    return message.get("role") or message.get("type")
+
+
 def load_cases(source: str | Path, tools: Iterable[str] | None = None) -> list[Case]:
     """Return the cases of a file, in its order.
 
@@ -90,10 +97,12 @@ def load_cases(source: str | Path, tools: Iterable[str] | None = None) -> list[C
         FileError: the file cannot be read, or something in it is no case; with the line and the field.
     """
     source = str(source)
-    known = None if tools is None else set(tools)
-    text = read_text(source)
-    located = parse_lines(source, text) if text.lstrip()[0] != "[" else _entries(source, text)
-    return [_case(where, item, known) for where, item in located]
+    text = _files.read_text(source)
+    entries = _files.parse_lines(source, text)
+    if text.lstrip().startswith("["):
+        entries = numbered(f"{source}, case", _files.parse_json(source, text))
+    known = None if tools is None else frozenset(tools)
+    return [_case(where, item, known) for where, item in entries]
 
 
 def read_cases(cases: str | Path | Iterable[Case | Mapping[str, Any]], tools: Iterable[str]) -> list[Case]:
@@ -105,14 +114,11 @@ def read_cases(cases: str | Path | Iterable[Case | Mapping[str, Any]], tools: It
     """
     if isinstance(cases, str | Path):
         return load_cases(cases, tools)
-    known = set(tools)
-    listed = []
-    for number, case in enumerate(cases, 1):
-        row = case.to_dict() if isinstance(case, Case) else case
-        listed.append(_case(f"case {number}", row, known))
+    known = frozenset(tools)
+    rows = (case.to_dict() if isinstance(case, Case) else case for case in cases)
+    listed = [_case(where, row, known) for where, row in numbered("case", rows)]
     if not listed:
-        msg = "there are no cases; give one or more"
-        raise FileError(msg)
+        raise FileError("there are no cases; give one or more")
     return listed
 
 
@@ -138,89 +144,57 @@ def hints_from(cases: Iterable[Case], *, limit: int = 20) -> dict[str, ToolHints
         cases: The cases. Those that are evaluated must not be among them, or the result says nothing.
         limit: Examples of a tool; the first ones, each once.
     """
-    examples: dict[str, dict[str, None]] = {}
+    examples: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for case in cases:
         for name in case.relevant:
-            of_tool = examples.setdefault(name, {})
-            if len(of_tool) < limit:
-                of_tool[case.query] = None
-    return {name: ToolHints(examples=tuple(texts)) for name, texts in examples.items()}
-
-
-def _entries(source: str, text: str) -> Iterator[tuple[str, Any]]:
-    for number, item in enumerate(parse_json(source, text), 1):
-        yield f"{source}, case {number}", item
+            examples[name][case.query] = None
+    return {name: ToolHints(examples=tuple(texts)[:limit]) for name, texts in examples.items()}
 
 
 # -- what a line is ------------------------------------------------------------------------------------
 
 
-def _case(where: str, item: Any, known: set[str] | None) -> Case:
+def _case(where: str, item: Any, known: Collection[str] | None) -> Case:
     if not isinstance(item, dict):
-        msg = f"{where}: expected an object with 'query' and 'relevant', found {kind_of(item)}"
-        raise FileError(msg)
+        raise FileError(where, f"expected an object with 'query' and 'relevant', found {kind_of(item)}")
     row = _from_example(where, item) if isinstance(item.get("inputs"), dict) else item
-    query = row.get("query")
+    query, source = row.get("query"), row.get("source")
     if not isinstance(query, str) or not query.strip():
         found = "is missing or empty" if not query or isinstance(query, str) else f"is {kind_of(query)}"
-        msg = f"{where}: field 'query' {found}; it is the request, a string"
-        raise FileError(msg)
-    relevant = _names(where, "relevant", row.get("relevant"))
+        raise FileError(where, f"field 'query' {found}; it is the request, a string")
+    relevant = _names(where, "relevant", row.get("relevant"), known)
     if not relevant:
-        msg = f"{where}: field 'relevant' is empty; a case names one tool or more"
-        raise FileError(msg)
-    alternatives = row.get("alternatives") or {}
-    if not isinstance(alternatives, dict):
-        msg = f"{where}: field 'alternatives' must be an object, found {kind_of(alternatives)}"
-        raise FileError(msg)
-    others = {name: _names(where, f"alternatives.{name}", names) for name, names in alternatives.items()}
-    for name in others:
+        raise FileError(where, "field 'relevant' is empty; a case names one tool or more")
+    alternatives = field_of(where, row, "alternatives", dict, "an object") or {}
+    for name in alternatives:
         if name not in relevant:
-            msg = f"{where}: field 'alternatives' has {name!r}, which is not in 'relevant'"
-            raise FileError(msg)
-    _check_labels(
-        where, {"relevant": relevant, **{f"alternatives.{name}": o for name, o in others.items()}}, known
-    )
-    source = row.get("source", "")
+            raise FileError(where, f"field 'alternatives' has {name!r}, which is not in 'relevant'")
+    history = field_of(where, row, "history", list, "an array of messages") or ()
+    for number, message in enumerate(history, 1):
+        if not isinstance(message, dict) or not isinstance(role_of(message), str):
+            at = f"{where}: field 'history', message {number}"
+            raise FileError(at, "expected an object with 'role' and 'content'")
     return Case(
         query,
         relevant,
-        _history(where, row.get("history")),
-        others,
+        tuple(history),
+        {name: _names(where, f"alternatives.{name}", o, known) for name, o in alternatives.items()},
         source if isinstance(source, str) else "",
     )
 
 
-def _names(where: str, name: str, value: Any) -> tuple[str, ...]:
+def _names(where: str, name: str, value: Any, known: Collection[str] | None) -> tuple[str, ...]:
     wrong = [entry for entry in value if not isinstance(entry, str)] if isinstance(value, list) else [value]
-    if not wrong:
-        return tuple(dict.fromkeys(value))
-    inside = " in it" if isinstance(value, list) else ""
-    msg = f"{where}: field {name!r} must be an array of tool names, found {kind_of(wrong[0])}{inside}"
-    raise FileError(msg)
-
-
-def _check_labels(where: str, labels: Mapping[str, Sequence[str]], known: set[str] | None) -> None:
-    for field_name, names in labels.items() if known is not None else ():
-        for name in names:
-            if name not in (known or ()):
-                close = get_close_matches(name, known or (), n=1)
-                hint = f"did you mean {close[0]!r}?" if close else f"there are {len(known or ())} others"
-                msg = f"{where}: field {field_name!r} has {name!r}, which is no tool of the catalogue; {hint}"
-                raise FileError(msg)
-
-
-def _history(where: str, value: Any) -> tuple[Mapping[str, Any], ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, list):
-        msg = f"{where}: field 'history' must be an array of messages, found {kind_of(value)}"
-        raise FileError(msg)
-    for number, message in enumerate(value, 1):
-        if not isinstance(message, dict) or not isinstance(message.get("role") or message.get("type"), str):
-            msg = f"{where}: field 'history', message {number}: expected an object with 'role' and 'content'"
-            raise FileError(msg)
-    return tuple(value)
+    if wrong:
+        found = kind_of(wrong[0]) + (" in it" if isinstance(value, list) else "")
+        raise FileError(where, f"field {name!r} must be an array of tool names, found {found}")
+    for label in value:
+        if known is not None and label not in known:
+            close = get_close_matches(label, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are {len(known)} others"
+            what = f"field {name!r} has {label!r}, which is no tool of the catalogue; {hint}"
+            raise FileError(where, what)
+    return tuple(dict.fromkeys(value))
 
 
 # -- LangSmith -----------------------------------------------------------------------------------------
@@ -235,31 +209,23 @@ def _example(case: Case) -> dict[str, Any]:
 
 
 def _from_example(where: str, item: Mapping[str, Any]) -> dict[str, Any]:
-    inputs, outputs = item["inputs"], item.get("outputs")
+    inputs, outputs, metadata = item["inputs"], item.get("outputs"), item.get("metadata")
     if not isinstance(outputs, dict):
-        msg = f"{where}: field 'outputs' must be an object with 'relevant', found {kind_of(outputs)}"
-        raise FileError(msg)
-    messages = [message for message in _listed(inputs.get("messages")) if isinstance(message, dict)]
-    last = next((place for place in reversed(range(len(messages))) if is_from_user(messages[place])), None)
-    spoken = next((inputs[key] for key in ("query", "question", "input") if inputs.get(key)), None)
-    if spoken is None and last is not None:
-        spoken = text_of(messages[last])
-    relevant = next((outputs[key] for key in ("relevant", "tools") if outputs.get(key)), None)
-    metadata = item.get("metadata")
+        raise FileError(where, f"field 'outputs' must be an object with 'relevant', found {kind_of(outputs)}")
+    messages = _messages(inputs)
+    last = max((place for place, message in enumerate(messages) if is_from_user(message)), default=None)
+    newest = None if last is None else text_of(messages[last])
+    called = (name for message in (outputs, *_messages(outputs)) for name, _ in tool_calls(message))
     return {
-        "query": spoken,
-        "relevant": relevant if relevant is not None else list(dict.fromkeys(_called(outputs))),
+        "query": next(filter(None, map(inputs.get, ("query", "question", "input"))), newest),
+        "relevant": outputs.get("relevant") or outputs.get("tools") or list(dict.fromkeys(called)),
         "history": inputs.get("history") or messages[:last],
         "alternatives": outputs.get("alternatives"),
-        "source": metadata.get("source", "") if isinstance(metadata, dict) else "",
+        "source": metadata.get("source") if isinstance(metadata, dict) else "",
     }
 
 
-def _called(outputs: Mapping[str, Any]) -> Iterator[str]:
-    for message in (outputs, *_listed(outputs.get("messages")), outputs.get("message")):
-        if isinstance(message, dict):
-            yield from (name for name, _ in tool_calls(message))
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+def _messages(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    listed = values.get("messages")
+    said = [*(listed if isinstance(listed, list) else ()), values.get("message")]
+    return [message for message in said if isinstance(message, dict)]

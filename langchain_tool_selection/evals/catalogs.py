@@ -10,18 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from langchain_tool_selection._tools import shapes
 from langchain_tool_selection._tools.documents import ToolDocument, document_of
-from langchain_tool_selection.evals._files import (
-    FileError,
-    kind_of,
-    load_module,
-    names_attribute,
-    numbered_lines,
-    parse_json,
-    parse_lines,
-    read_text,
-    shortened,
-)
+from langchain_tool_selection._tools.tokens import approximate_tokens, characters_of
+from langchain_tool_selection.evals import _files
+from langchain_tool_selection.evals._files import FileError, field_of, kind_of, numbered, shortened
 
 CatalogError = FileError
 """A catalogue cannot be read. The message, one line, says where, why, and what to do."""
@@ -50,16 +43,16 @@ class ToolSet:
     @cached_property
     def characters(self) -> dict[str, int]:
         """How many characters each tool takes in a request, as an OpenAI tool in JSON."""
-        return {tool["name"]: len(json.dumps(_as_sent(tool))) for tool in self.definitions}
+        return {tool["name"]: characters_of(_as_sent(tool)) for tool in self.definitions}
 
     def tokens(self, names: Iterable[str] | None = None) -> int:
-        """About how many tokens the named tools, or all, take: four characters each, as LangChain counts.
+        """About how many tokens the named tools, or all, take.
 
         Raises:
             KeyError: there is no such tool.
         """
         wanted = self.characters if names is None else names
-        return -(-sum(self.characters[name] for name in wanted) // 4)
+        return sum(approximate_tokens(self.characters[name]) for name in wanted)
 
 
 def load_catalog(source: str) -> list[dict[str, Any]]:
@@ -84,23 +77,25 @@ def load_catalog(source: str) -> list[dict[str, Any]]:
     return list(read_tools(source).definitions)
 
 
-def read_tools(tools: str | Path | Iterable[Any], *, unique: bool | None = None) -> ToolSet:
+def read_tools(tools: str | Path | Iterable[Any] | ToolSet, *, unique: bool | None = None) -> ToolSet:
     """Return tools as they are searched and as they are sent.
 
     Args:
         tools: A source as `load_catalog` takes it, or LangChain tools, functions, tool dicts of any provider,
             MCP tools or `ToolDocument`s. What a LangChain tool carries for search only (`examples`, `tags`)
-            is in its document.
+            is in its document. A `ToolSet` is returned as it is.
         unique: Whether two tools of one name are an error; by default in a file, and not in a list.
 
     Raises:
         CatalogError: something is no tool, or there is none at all; or a source cannot be read.
     """
+    if isinstance(tools, ToolSet):
+        return tools
     is_source = isinstance(tools, str | Path)
     source = str(tools) if is_source else "tools"
     if unique is None:
         unique = is_source
-    in_file = is_source and not names_attribute(source)
+    in_file = is_source and not _files.names_attribute(source)
     documents: dict[str, ToolDocument] = {}
     definitions, repeated = [], []
     for where, item in _located(tools, _described):
@@ -111,12 +106,10 @@ def read_tools(tools: str | Path | Iterable[Any], *, unique: bool | None = None)
             definitions.append(definition)
             continue
         if unique:
-            msg = f"{where}: there is another tool named {name!r} before it; rename one of them"
-            raise FileError(msg)
+            raise FileError(where, f"there is another tool named {name!r} before it; rename one of them")
         repeated.append((where, name))
     if not documents:
-        msg = f"{source}: there are no tools in it"
-        raise FileError(msg)
+        raise FileError(source, "there are no tools in it")
     return ToolSet(tuple(documents.values()), tuple(definitions), tuple(repeated))
 
 
@@ -134,11 +127,8 @@ def runnable_tools(tools: str | Path | Iterable[Any] | ToolSet) -> list[Any]:
     located = tools.definitions if isinstance(tools, ToolSet) else tools
     for where, item in _located(located, _connected):
         if isinstance(item, type) or not (callable(item) or hasattr(item, "invoke")):
-            msg = (
-                f"{where}: nothing runs behind {kind_of(item)}; to run tools, give LangChain tools as "
-                "module:attribute, or an MCP configuration"
-            )
-            raise FileError(msg)
+            instead = "to run tools, give LangChain tools as module:attribute, or an MCP configuration"
+            raise FileError(where, f"nothing runs behind {kind_of(item)}; {instead}")
         found.append(item)
     return found
 
@@ -148,44 +138,37 @@ def runnable_tools(tools: str | Path | Iterable[Any] | ToolSet) -> list[Any]:
 
 def _located(tools: str | Path | Iterable[Any], listed: _Listed) -> Iterator[tuple[str, Any]]:
     if not isinstance(tools, str | Path):
-        return ((f"tool {number}", tool) for number, tool in enumerate(tools, 1))
+        return numbered("tool", tools)
     source = str(tools)
-    return _from_module(source) if names_attribute(source) else _from_text(source, _text(source), listed)
+    if _files.names_attribute(source):
+        return numbered(f"{source}, tool", _from_module(source))
+    text = _files.read_text(source, instead="; give one, or a list of LangChain tools as module:attribute")
+    return _from_text(source, text, listed)
 
 
-def _text(source: str) -> str:
-    return read_text(source, instead="; give one, or a list of LangChain tools as module:attribute")
-
-
-def _from_module(source: str) -> Iterator[tuple[str, Any]]:
-    module, attribute = load_module(source)
+def _from_module(source: str) -> Iterable[Any]:
+    module, attribute = _files.load_module(source)
     tools = getattr(module, attribute, None)
-    if not isinstance(tools, list | tuple):
-        lists = [name for name in dir(module) if isinstance(getattr(module, name), list | tuple)]
-        public = [name for name in lists if not name.startswith("_")]
-        msg = (
-            f"{source}: {attribute!r} is no list of tools but {type(tools).__name__}"
-            if hasattr(module, attribute)
-            else f"{source}: the module has no {attribute!r}"
-        )
-        raise FileError(f"{msg}; its lists are: {', '.join(public) or 'none'}")
-    for number, tool in enumerate(tools, 1):
-        yield f"{source}, tool {number}", tool
+    if isinstance(tools, list | tuple):
+        return tools
+    wrong = f"the module has no {attribute!r}"
+    if hasattr(module, attribute):
+        wrong = f"{attribute!r} is no list of tools but {type(tools).__name__}"
+    lists = [name for name in dir(module) if isinstance(getattr(module, name), list | tuple)]
+    public = ", ".join(name for name in lists if not name.startswith("_"))
+    raise FileError(source, f"{wrong}; its lists are: {public or 'none'}")
 
 
 def _from_text(source: str, text: str, listed: _Listed) -> Iterator[tuple[str, Any]]:
-    lines = numbered_lines(text)
+    lines = _files.numbered_lines(text)
     if len(lines) > 1 and (source.endswith((".jsonl", ".ndjson")) or _is_object(lines[0][1])):
-        yield from parse_lines(source, text)
-        return
-    whole = parse_json(source, text)
+        return _files.parse_lines(source, text)
+    whole = _files.parse_json(source, text)
     if isinstance(whole, dict) and isinstance(whole.get("mcpServers"), dict):
-        yield from _from_servers(source, whole["mcpServers"], listed)
-    elif isinstance(whole, dict) and ("name" in whole or "function" in whole):
-        yield f"{source}, line {lines[0][0]}", whole
-    else:
-        for number, item in enumerate(_array(source, whole), 1):
-            yield f"{source}, tool {number}", item
+        return _from_servers(source, whole["mcpServers"], listed)
+    if isinstance(whole, dict) and ("name" in whole or "function" in whole):
+        return iter([(f"{source}, line {lines[0][0]}", whole)])
+    return numbered(f"{source}, tool", _array(source, whole))
 
 
 def _is_object(line: str) -> bool:
@@ -195,48 +178,38 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def _array(source: str, whole: Any) -> Iterable[Any]:
+def _array(source: str, whole: Any) -> list[Any]:
     if isinstance(whole, dict) and isinstance(whole.get("result"), dict):
         whole = whole["result"]
-    if isinstance(whole, dict) and isinstance(whole.get("tools"), list):
-        if whole.get("nextCursor"):
-            msg = f"{source}: field 'nextCursor' says that tools are missing; join all pages in one array"
-            raise FileError(msg)
-        return list(whole["tools"])
     if isinstance(whole, list):
         return whole
-    keys = (
-        f" with the fields {', '.join(map(repr, [*whole][:5]))}" if whole and isinstance(whole, dict) else ""
-    )
-    msg = (
-        f"{source}: expected an array of tools, an object with one as 'tools', or a tool a line; "
-        f"found {kind_of(whole)}{keys}"
-    )
-    raise FileError(msg)
+    fields = whole if isinstance(whole, dict) else {}
+    if not isinstance(fields.get("tools"), list):
+        keys = f" with the fields {', '.join(map(repr, [*fields][:5]))}" if fields else ""
+        expected = "expected an array of tools, an object with one as 'tools', or a tool a line"
+        raise FileError(source, f"{expected}; found {kind_of(whole)}{keys}")
+    if fields.get("nextCursor"):
+        raise FileError(source, "field 'nextCursor' says that tools are missing; join all pages in one array")
+    return list(fields["tools"])
 
 
 def _from_servers(source: str, servers: Mapping[str, Any], listed: _Listed) -> Iterator[tuple[str, Any]]:
     try:
         from langchain_mcp_adapters.client import MultiServerMCPClient  # noqa: PLC0415  # optional
     except ImportError as error:
-        msg = (
-            f"{source}: an MCP configuration needs the package langchain-mcp-adapters; "
-            "install it with: pip install 'langchain-tool-selection[mcp]'"
-        )
-        raise FileError(msg) from error
+        install = "install it with: pip install 'langchain-tool-selection[mcp]'"
+        needed = "an MCP configuration needs the package langchain-mcp-adapters"
+        raise FileError(source, f"{needed}; {install}") from error
     for server, spec in servers.items():
         where = f"{source}, server {server!r}"
         if not isinstance(spec, dict):
-            msg = f"{where}: expected an object with 'command' or 'url', found {kind_of(spec)}"
-            raise FileError(msg)
+            raise FileError(where, f"expected an object with 'command' or 'url', found {kind_of(spec)}")
         try:
             client = MultiServerMCPClient({server: _connection(spec)})
             tools = asyncio.run(asyncio.wait_for(listed(client, server), _SERVER_SECONDS))
         except Exception as error:
-            msg = f"{where}: its tools cannot be listed: {shortened(error)}"
-            raise FileError(msg) from error
-        for number, tool in enumerate(tools, 1):
-            yield f"{where}, tool {number}", tool
+            raise FileError(where, f"its tools cannot be listed: {shortened(error)}") from error
+        yield from numbered(f"{where}, tool", tools)
 
 
 def _connection(spec: Mapping[str, Any]) -> Any:
@@ -271,65 +244,35 @@ async def _connected(client: Any, server: str) -> list[Any]:
 
 
 def _read(where: str, item: Any, in_file: bool) -> tuple[dict[str, Any], ToolDocument]:
-    if isinstance(item, ToolDocument):
-        return _definition(where, _plain(item)), item
     if in_file or isinstance(item, Mapping):
         definition = _definition(where, item)
         return definition, document_of(definition)
-    if hasattr(item, "inputSchema"):  # MCP's own class
-        plain = {"name": item.name, "description": item.description, "inputSchema": item.inputSchema}
-        return _definition(where, plain), document_of(item)
-    from langchain_core.utils.function_calling import convert_to_openai_function  # noqa: PLC0415  # slow
-
     try:
-        function = convert_to_openai_function(item)
-        document = document_of(item if hasattr(item, "name") else function)
+        tool = shapes.as_openai_tool(item)
+        document = document_of(item if shapes.name_of(item) else tool)
     except Exception as error:
-        msg = f"{where}: {type(item).__name__} is no tool to LangChain: {shortened(error)}"
-        raise FileError(msg) from error
-    return _definition(where, {**function, "domain": document.domain}), document
-
-
-def _plain(document: ToolDocument) -> dict[str, Any]:
-    texts = {name: {"type": "string", "description": text} for name, text in document.parameters}
-    return {
-        "name": document.name,
-        "description": document.description,
-        "parameters": {"type": "object", "properties": texts},
-        "domain": document.domain,
-    }
+        what = f"{type(item).__name__} is no tool to LangChain: {shortened(error)}"
+        raise FileError(where, what) from error
+    return _definition(where, {**tool, "domain": document.domain}), document
 
 
 def _definition(where: str, item: Any) -> dict[str, Any]:
     if not isinstance(item, Mapping):
-        msg = f"{where}: expected an object with 'name' and 'description', found {kind_of(item)}"
-        raise FileError(msg)
-    function = item.get("function")
-    fields = function if isinstance(function, Mapping) else item
-    name = _field(where, fields, "name", str)
+        raise FileError(where, f"expected an object with 'name' and 'description', found {kind_of(item)}")
+    fields = shapes.unwrapped(item)
+    name = field_of(where, fields, "name", str, "a string")
     if not name:
-        msg = f"{where}: field 'name' is missing or empty; each tool needs one, as the model calls it"
-        raise FileError(msg)
+        raise FileError(where, "field 'name' is missing or empty; each tool needs one, as the model calls it")
     where = f"{where} ({name!r})"
-    schemas = (_field(where, fields, key, dict) for key in ("parameters", "input_schema", "inputSchema"))
+    schemas = (field_of(where, fields, key, dict, "an object, a JSON schema") for key in shapes.SCHEMA_KEYS)
     tool = {
         "name": name,
-        "description": _field(where, fields, "description", str) or "",
+        "description": field_of(where, fields, "description", str, "a string") or "",
         "parameters": next(filter(None, schemas), {"type": "object", "properties": {}}),
     }
-    domain = _field(where, item, "domain", str)
+    domain = field_of(where, item, "domain", str, "a string")
     return {**tool, "domain": domain} if domain else tool
 
 
-def _field(where: str, fields: Mapping[str, Any], key: str, type_: type[str] | type[dict[str, Any]]) -> Any:
-    value = fields.get(key)
-    if value is not None and not isinstance(value, type_):
-        expected = "a string" if type_ is str else "an object, a JSON schema"
-        msg = f"{where}: field {key!r} must be {expected}, found {kind_of(value)}"
-        raise FileError(msg)
-    return value
-
-
 def _as_sent(tool: Mapping[str, Any]) -> dict[str, Any]:
-    function = {key: tool[key] for key in ("name", "description", "parameters")}
-    return {"type": "function", "function": function}
+    return shapes.openai_tool({key: tool[key] for key in ("name", "description", "parameters")})

@@ -19,7 +19,7 @@ from langchain_tool_selection._ground.settings import check_count
 from langchain_tool_selection._ground.untrusted import one_line
 from langchain_tool_selection._tools.documents import ToolDocument
 from langchain_tool_selection.evals.cases import GENERATED, Case
-from langchain_tool_selection.evals.catalogs import ToolSet, read_tools
+from langchain_tool_selection.evals.catalogs import read_tools
 
 _BATCH = 8
 """Tools in one question. A model sees some neighbours, and can write what tells a tool from them."""
@@ -67,7 +67,7 @@ def generate_cases(
         Exception: whatever the model raises.
     """
     check_count("per_tool", per_tool, at_least=1)
-    documents = (tools if isinstance(tools, ToolSet) else read_tools(tools)).documents
+    documents = read_tools(tools).documents
     chat_model = chat_model_of(model)
     for start in range(0, len(documents), _BATCH):
         batch = documents[start : start + _BATCH]

@@ -11,16 +11,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from langchain_tool_selection.evals.run import Report
+    from langchain_tool_selection.evals._report import Report
 
 
-class Measure(Protocol):
-    """What the fixture gives a test."""
+class Measure:
+    """What the fixture gives a test.
+
+    Args:
+        request: The test's own request of fixtures.
+    """
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self._node, self._folder = request.node, request.path.parent
+        self._update = request.config.getoption("--tool-selection-update")
 
     def __call__(
         self,
@@ -43,7 +51,17 @@ class Measure(Protocol):
             max_stolen: How many cases may be lost.
             **settings: Passed on to `evaluate`: `ranker`, `ks`, `history`, `top_k`, `hints`.
         """
-        ...
+        from langchain_tool_selection.evals.run import evaluate  # noqa: PLC0415  # see the module's docstring
+
+        report = evaluate(self._located(tools), self._located(cases), **settings)
+        self._node.add_report_section("call", "tool selection", str(report))
+        if baseline is not None:
+            _compare(report, self._folder / baseline, max_stolen, update=self._update)
+        return report
+
+    def _located(self, source: Any) -> Any:
+        beside = self._folder / source if isinstance(source, str | Path) else None
+        return beside if beside and beside.exists() else source
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,35 +76,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def tool_selection_recall(request: pytest.FixtureRequest) -> Measure:
     """Measure how well labelled requests find their tools: `(tools, cases, baseline=None) -> Report`."""
-    folder = request.path.parent
-    update = request.config.getoption("--tool-selection-update")
-
-    def measure(
-        tools: Any,
-        cases: Any,
-        *,
-        baseline: str | Path | None = None,
-        max_stolen: int = 0,
-        **settings: Any,
-    ) -> Report:
-        from langchain_tool_selection.evals.run import evaluate  # noqa: PLC0415  # see the module's docstring
-
-        report = evaluate(_located(folder, tools), _located(folder, cases), **settings)
-        request.node.add_report_section("call", "tool selection", str(report))
-        if baseline is not None:
-            _compare(report, folder / baseline, max_stolen, update=update)
-        return report
-
-    return measure
-
-
-def _located(folder: Path, source: Any) -> Any:
-    beside = folder / source if isinstance(source, str | Path) else None
-    return beside if beside and beside.exists() else source
+    return Measure(request)
 
 
 def _compare(report: Report, path: Path, max_stolen: int, *, update: bool) -> None:
-    from langchain_tool_selection.evals.run import Report  # noqa: PLC0415  # likewise
+    from langchain_tool_selection.evals._report import Report  # noqa: PLC0415  # likewise
 
     if update:
         # Timings differ from run to run, and would make a new file of an equal one.

@@ -1,4 +1,4 @@
-"""What tests need: scripted models, a record of each call, and the contract that every ranker keeps.
+"""What tests need: scripted models, a record of each call, and the contracts of rankers and exposures.
 
 Nothing here calls a provider. `ScriptedChatModel` is a real LangChain chat model (bound tools are
 converted as a provider's client does it, streaming and async work), only its answers are written down
@@ -11,44 +11,33 @@ from __future__ import annotations
 
 import copy
 import itertools
-import json
 import threading
 import types
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.messages.tool import tool_call_chunk
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.tool import tool_call
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field, PrivateAttr
 
+from langchain_tool_selection._exposure.registry import ExposureSetting
+from langchain_tool_selection._tools.shapes import name_of
+from langchain_tool_selection.testing import _exposure_contract
 from langchain_tool_selection.testing._answers import chunks_of, in_clients_form
 from langchain_tool_selection.testing._prefix import PrefixReport, PrefixStep, TokenCounter, prefix_report
 from langchain_tool_selection.testing._ranker_contract import check_ranker
 
 __all__ = [
-    "Answer",
-    "CallRecorder",
-    "ModelCall",
-    "PayloadLog",
-    "PrefixReport",
-    "PrefixStep",
-    "Script",
-    "ScriptedChatModel",
-    "TokenCounter",
-    "call",
-    "calls",
-    "check_ranker",
-    "prefix_report",
-    "schema_name",
-    "schema_of",
-    "scripted_client",
-]
+    "Answer", "CallRecorder", "ModelCall", "PayloadLog", "PrefixReport", "PrefixStep", "Script",
+    "ScriptedChatModel", "TokenCounter", "call", "calls", "check_exposure", "check_ranker", "prefix_report",
+    "schema_name", "schema_of", "scripted_client",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -125,14 +114,8 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        answer = self._answer(messages, kwargs)
-        calls = [
-            tool_call_chunk(name=c["name"], args=json.dumps(c["args"]), id=c["id"], index=i)
-            for i, c in enumerate(answer.tool_calls)
-        ]
-        for word in str(answer.content).split(" "):
-            yield ChatGenerationChunk(message=AIMessageChunk(content=f"{word} " if word else ""))
-        yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=calls))
+        for chunk in chunks_of(self._answer(messages, kwargs)):
+            yield ChatGenerationChunk(message=chunk)
 
     def _answer(self, messages: Sequence[BaseMessage], bound: dict[str, Any]) -> AIMessage:
         sent = _model_call(messages, bound)
@@ -154,9 +137,7 @@ def _answer_to(sent: ModelCall, script: Script, turn: int) -> AIMessage:
     else:
         last = script[-1] if script else ""
         answer = last if isinstance(last, str) else last.text
-    if isinstance(answer, str):
-        return AIMessage(answer)
-    return answer.model_copy(deep=True)
+    return AIMessage(answer) if isinstance(answer, str) else answer.model_copy(deep=True)
 
 
 # -- a provider's own client ---------------------------------------------------------------------------
@@ -266,18 +247,16 @@ class _Scripted:
     """Stands before the client's class and answers where that would send a request."""
 
     _tape: _Tape
+    # LangChain's own, which call what is below, and not the client's.
+    _agenerate: Any = BaseChatModel._agenerate
+    _astream: Any = BaseChatModel._astream
 
+    # Signatures are whole, because LangChain passes `run_manager` to those who name it.
     def _generate(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
         answer = self._tape.answer(self, messages, stop, run_manager, kwargs)
         return ChatResult(generations=[ChatGeneration(message=answer)])
-
-    # Signatures are whole, because LangChain passes `run_manager` to those who name it.
-    async def _agenerate(
-        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
-    ) -> ChatResult:
-        return self._generate(messages, stop, run_manager, **kwargs)
 
     def _stream(
         self,
@@ -292,11 +271,40 @@ class _Scripted:
         for chunk in chunks_of(answer):
             yield ChatGenerationChunk(message=chunk)
 
-    async def _astream(
-        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
-    ) -> AsyncIterator[ChatGenerationChunk]:
-        for chunk in self._stream(messages, stop, run_manager, **kwargs):
-            yield chunk
+
+# -- contracts -----------------------------------------------------------------------------------------
+
+
+def check_exposure(
+    make: Callable[[], ExposureSetting], client: Callable[[], BaseChatModel] | None = None
+) -> None:
+    """Check that an exposure keeps what the middleware builds on; for the tests of an exposure of your own.
+
+    It plays a conversation through an agent, twice: two searches, a change of topic, a restart from stored
+    state, a tool that is gone. The agent runs in the calling thread; nothing calls a provider.
+
+    Args:
+        make: Returns what `exposure=` is given: a new exposure each time, always with the same settings, or
+            the name of one of ours.
+        client: Makes the client whose requests are looked at, as `scripted_client` takes it. `None` takes a
+            model that binds tools as Chat Completions does.
+
+    Raises:
+        AssertionError: a promise is broken; the message says which, and by what call.
+
+    Example:
+        >>> def test_my_exposure_keeps_the_contract():
+        ...     check_exposure(lambda: MyExposure())
+    """
+
+    def model(script: Script) -> tuple[BaseChatModel, Callable[[], list[dict[str, Any]]]]:
+        if client is None:
+            scripted = ScriptedChatModel(script=script)
+            return scripted, lambda: [*map(_exposure_contract.payload_of, scripted.calls)]
+        log = PayloadLog()
+        return scripted_client(client(), script, log), lambda: log.payloads
+
+    _exposure_contract.check(make, model)
 
 
 # -- records and answers -------------------------------------------------------------------------------
@@ -329,33 +337,21 @@ def call(name: str, /, **arguments: Any) -> AIMessage:
 
 def calls(*wanted: tuple[str, dict[str, Any]]) -> AIMessage:
     """Return a model's answer that calls several tools at once."""
-    with _ids_lock:
-        first = _ids[0]
-        _ids[0] += len(wanted)
-    return AIMessage(
-        content="",
-        tool_calls=[
-            {"name": name, "args": arguments, "id": f"call_{first + i}", "type": "tool_call"}
-            for i, (name, arguments) in enumerate(wanted)
-        ],
-    )
+    tool_calls = [tool_call(name=name, args=args, id=f"call_{next(_ids)}") for name, args in wanted]
+    return AIMessage(content="", tool_calls=tool_calls)
 
 
 def schema_of(tool: Any) -> dict[str, Any]:
     """Return a tool as it is bound: converted to an OpenAI function, or a provider's dict as it is."""
-    if isinstance(tool, dict) and "function" not in tool and "name" not in tool:
-        return tool
-    if isinstance(tool, dict) and "type" in tool and tool["type"] != "function":
-        return tool
-    return convert_to_openai_tool(tool)
+    is_providers = isinstance(tool, dict) and (
+        tool.keys().isdisjoint(("function", "name")) or tool.get("type", "function") != "function"
+    )
+    return tool if is_providers else convert_to_openai_tool(tool)
 
 
 def schema_name(schema: dict[str, Any]) -> str:
     """Return the name of a bound tool; a provider's nameless tool by its type."""
-    function = schema.get("function")
-    name = function.get("name") if isinstance(function, dict) else schema.get("name")
-    return str(name or schema.get("type") or next(iter(schema)))
+    return str(name_of(schema) or schema.get("type") or next(iter(schema)))
 
 
-_ids = [1]
-_ids_lock = threading.Lock()
+_ids = itertools.count(1)

@@ -28,10 +28,8 @@ def in_clients_form(answer: AIMessage, payload: Payload, number: int) -> AIMessa
         number: Which answer of its model it is; the ids of OpenAI Responses are made of it.
     """
     api = api_of(payload)
-    metadata = {
-        "model_provider": "anthropic" if api == "messages" else "openai",
-        "model_name": payload.get("model"),
-    }
+    provider = "anthropic" if api == "messages" else "openai"
+    metadata = {"model_provider": provider, "model_name": payload.get("model")}
     content = answer.content
     if api == "messages":
         blocks = [*_blocks(answer), *map(_tool_use, _missing(answer, "id"))]
@@ -39,9 +37,8 @@ def in_clients_form(answer: AIMessage, payload: Payload, number: int) -> AIMessa
     elif api == "responses":
         metadata["id"] = f"resp_{number}"
         content = [_with_id(block, number) for block in _blocks(answer)]
-        content += [
-            _function_call(call, f"fc_{number}_{i}") for i, call in enumerate(_missing(answer, "call_id"))
-        ]
+        calls = enumerate(_missing(answer, "call_id"))
+        content += [_function_call(call, f"fc_{number}_{i}") for i, call in calls]
     metadata |= answer.response_metadata
     return answer.model_copy(update={"content": content, "response_metadata": metadata}, deep=True)
 
@@ -86,12 +83,12 @@ def _tool_use(call: ToolCall) -> dict[str, Any]:
 
 
 def _function_call(call: ToolCall, id_: str) -> dict[str, Any]:
+    ids = {"id": id_, "call_id": call["id"]}
     return {
         "type": "function_call",
         "name": call["name"],
         "arguments": json.dumps(call["args"]),
-        "call_id": call["id"],
-        "id": id_,
+        **ids,
         "status": "completed",
     }
 

@@ -12,8 +12,10 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from math import ceil
 from typing import Any, Literal, TypeAlias
+
+from langchain_tool_selection._tools.shapes import name_of
+from langchain_tool_selection._tools.tokens import approximate_tokens
 
 Payload: TypeAlias = Mapping[str, Any]
 TokenCounter: TypeAlias = Callable[[str], int]
@@ -107,14 +109,9 @@ def prefix_report(payloads: Iterable[Payload], count_tokens: TokenCounter | None
         ValueError: a payload continues a response that the provider has stored, so that most of its
             prefix is not in it.
     """
-    count = cache(count_tokens or _four_characters)
-    steps: list[PrefixStep] = []
-    before: _Request | None = None
-    for payload in payloads:
-        now = _Request.of(payload, count)
-        steps.append(_step(before, now))
-        before = now
-    return PrefixReport(steps)
+    count = cache(count_tokens or (lambda text: approximate_tokens(len(text))))
+    requests = [_Request.of(payload, count) for payload in payloads]
+    return PrefixReport(map(_step, [None, *requests], requests))
 
 
 def api_of(payload: Payload) -> Literal["messages", "chat", "responses"]:
@@ -123,10 +120,6 @@ def api_of(payload: Payload) -> Literal["messages", "chat", "responses"]:
         return "responses"
     # Only Anthropic's API insists on it; OpenAI's clients call it by another name.
     return "messages" if "max_tokens" in payload else "chat"
-
-
-def _four_characters(text: str) -> int:
-    return ceil(len(text) / 4)
 
 
 # -- comparing -----------------------------------------------------------------------------------------
@@ -180,11 +173,8 @@ def _excerpts(was: str, now: str) -> tuple[str, str]:
 def _rows(steps: Iterable[PrefixStep]) -> Iterator[str]:
     for number, step in enumerate(steps, 1):
         share = f"{100 * step.kept / step.previous:.0f} %" if step.previous else "-"
-        changed = "-"
-        if step.changed_in:
-            changed = f"{step.changed_in}[{step.changed_at}] {step.changed_tool or ''}".rstrip()
-        if step.tool_choice_changed:
-            changed += ", tool_choice"
+        place = f"{step.changed_in}[{step.changed_at}] {step.changed_tool or ''}".rstrip()
+        changed = (place if step.changed_in else "-") + ", tool_choice" * step.tool_choice_changed
         yield f"{number:4}  {step.tokens:6}  {step.kept:6}  {share:>6}  {changed}"
         if step.changed_in:
             yield f"{'':8}was {step.was!r}\n{'':8}now {step.now!r}"
@@ -207,7 +197,7 @@ def _segments(payload: Payload) -> Iterator[_Segment]:
         if shown is None:
             deferred[tool["name"]] = _unmarked(tool)
         else:
-            yield _Segment("tools", i, _text(shown), _tool_name(tool))
+            yield _Segment("tools", i, _text(shown), str(name_of(tool) or tool.get("type")))
     for i, block in enumerate(_blocks(payload.get("system") or payload.get("instructions") or [], True)):
         yield _Segment("system", i, _text(_unmarked(block)))
     messages = payload.get("messages") or payload.get("input") or ()
@@ -252,26 +242,19 @@ def _shown(tool: dict[str, Any]) -> Any:
 
 def _references(block: Any) -> Iterator[str]:
     """Yield the names of the tools that a block of a message brings in."""
+    if isinstance(block, dict) and block.get("type") == "tool_reference":
+        yield str(block.get("tool_name") or block.get("name"))
+    elif isinstance(block, dict) and block.get("type") != "tool_use":
+        block = list(block.values())  # whatever the model wrote in a call is no reference
     if isinstance(block, list):
         for item in block:
             yield from _references(item)
-    elif isinstance(block, dict):
-        if block.get("type") == "tool_reference":
-            yield str(block.get("tool_name") or block.get("name"))
-        elif block.get("type") != "tool_use":  # whatever the model wrote there is no reference
-            yield from _references(list(block.values()))
 
 
 def _unmarked(block: Any) -> Any:
-    if not isinstance(block, dict):
-        return block
-    return {key: value for key, value in block.items() if key not in _MARKS}
-
-
-def _tool_name(tool: dict[str, Any]) -> str:
-    function = tool.get("function")
-    name = function.get("name") if isinstance(function, dict) else tool.get("name")
-    return str(name or tool.get("type"))
+    """Return a block without marks, and anything else as it is."""
+    is_marked = isinstance(block, dict) and not _MARKS.isdisjoint(block)
+    return {key: value for key, value in block.items() if key not in _MARKS} if is_marked else block
 
 
 def _text(value: Any) -> str:

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import isclose, isfinite
+from pathlib import Path
 from typing import Any
 
-from langchain_tool_selection._ranking.index import Catalog, ToolIndex
+from pydantic import TypeAdapter
+
+from langchain_tool_selection._ranking.index import CatalogView, ToolIndex
 from langchain_tool_selection._ranking.protocol import Hit, Query, Ranker
 from langchain_tool_selection._tools.documents import ToolDocument
 
-_TOOLS = (
-    ToolDocument("weather_lookup", "Get the weather forecast for a city.", (("city", "City name."),)),
-    ToolDocument("translate_text", "Translate text to another language.", examples=("say it in French",)),
-    ToolDocument("calculator", "Evaluate a basic arithmetic expression."),
-    ToolDocument("create_issue", "Open an issue in the tracker.", tags=("bug",), domain="tracker"),
-    ToolDocument("create_issue_comment", "Comment on an issue in the tracker.", domain="tracker"),
-    ToolDocument("search_law", "日本の法令を検索する"),
-    ToolDocument("buscar_café", "Busca un café cercano. 👩‍👩‍👧 \u202e \x00"),
-    ToolDocument("undescribed"),
-)
-_REQUESTS = (
-    "weather forecast for a city",
-    "evaluate this expression and open an issue in the tracker",
-    "un CAFE\u0301 cercano",
-    "法令を検索",
-    "!?",
-    "city " * 500,
-    "👩‍👩‍👧 \ufdfa \u202eABC \x00 \ud83d",  # it ends with half an emoji, as text that was cut off does
-)
+_DATA = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+_TOOLS = tuple(TypeAdapter(list[ToolDocument]).validate_python(_DATA["tools"]))
+# One request ends with half an emoji, as text that was cut off does.
+_REQUESTS = (*_DATA["requests"], "city " * 500)
 
 
 def check_ranker(make: Callable[[], Ranker]) -> None:
@@ -120,25 +109,23 @@ def _syncing_again_changes_nothing(make: Callable[[], Ranker], text: str) -> Non
 
 
 def _a_removed_tool_leaves_no_trace(make: Callable[[], Ranker], text: str) -> None:
-    index = ToolIndex(make())
-    _search(index.sync(_TOOLS), text)
-    rest = _TOOLS[1:4] + _TOOLS[5:]
-    same = _alike(_search(index.sync(rest), text), _search(_catalog(make(), rest), text))
+    same = _is_as_new(make, text, _TOOLS[1:4] + _TOOLS[5:])
     _expect(same, "a removed tool leaves no trace in the scores of the others", text)
 
 
 def _a_changed_tool_is_ranked_as_it_is_now(make: Callable[[], Ranker], text: str) -> None:
-    index = ToolIndex(make())
-    _search(index.sync(_TOOLS), text)
     # The two swap their descriptions, so whatever hits the one has to hit the other now.
     first, second, *rest = _TOOLS
-    changed = (
-        replace(first, description=second.description),
-        replace(second, description=first.description),
-        *rest,
-    )
-    same = _alike(_search(index.sync(changed), text), _search(_catalog(make(), changed), text))
-    _expect(same, "a tool with a new description is ranked by it", text)
+    swapped = [(first, second.description), (second, first.description)]
+    changed = [replace(tool, description=description) for tool, description in swapped]
+    _expect(_is_as_new(make, text, [*changed, *rest]), "a tool with a new description is ranked by it", text)
+
+
+def _is_as_new(make: Callable[[], Ranker], text: str, tools: Sequence[ToolDocument]) -> bool:
+    """Whether tools have the same hits after others as they have alone."""
+    index = ToolIndex(make())
+    _search(index.sync(_TOOLS), text)
+    return _alike(_search(index.sync(tools), text), _search(_catalog(make(), tools), text))
 
 
 def _the_async_path_gives_the_same(make: Callable[[], Ranker], text: str) -> None:
@@ -160,23 +147,20 @@ def _twins_come_in_the_order_of_registration(make: Callable[[], Ranker]) -> None
     _expect(tied or one == other, "tools of equal text come in the order of registration", text)
 
 
-def _catalog(ranker: Ranker, tools: Sequence[ToolDocument] = _TOOLS) -> Catalog:
+def _catalog(ranker: Ranker, tools: Sequence[ToolDocument] = _TOOLS) -> CatalogView:
     return ToolIndex(ranker).sync(tools)
 
 
-def _search(catalog: Catalog, text: str, **options: Any) -> list[Hit]:
+def _search(catalog: CatalogView, text: str, **options: Any) -> list[Hit]:
     return catalog.search(Query.of(text), **options)
 
 
 def _alike(found: Sequence[Hit], expected: Sequence[Hit]) -> bool:
     # What grew step by step may round otherwise than what was made at once.
     return [hit.name for hit in found] == [hit.name for hit in expected] and all(
-        _close(one.score, other.score) for one, other in zip(found, expected, strict=True)
+        isclose(one.score, other.score, rel_tol=1e-5, abs_tol=1e-5)
+        for one, other in zip(found, expected, strict=True)
     )
-
-
-def _close(one: float, other: float) -> bool:
-    return isclose(one, other, rel_tol=1e-5, abs_tol=1e-5)
 
 
 def _expect(kept: bool, promise: str, text: str, cause: Exception | None = None) -> None:

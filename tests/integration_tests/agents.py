@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from grouped import grouped
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.embeddings import Embeddings
@@ -86,10 +87,10 @@ def build(
 ) -> tuple[Any, ScriptedChatModel]:
     """Return an agent over `tools` (the office by default) and its model.
 
-    `settings` are those of `ToolSelectionMiddleware`, with `top_k=1`, unless a ready `selection` is given.
+    `settings` are those of `ToolSelectionMiddleware` and of its records, with `top_k=1`, unless a ready `selection` is given.
     """
     model = ScriptedChatModel(script=script)
-    selection = selection or ToolSelectionMiddleware(**{"top_k": 1, **settings})
+    selection = selection or ToolSelectionMiddleware(**{"top_k": 1, **grouped(**settings)})
     agent = create_agent(
         model,
         office() if tools is None else tools,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
+from grouped import grouped
 from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
@@ -85,7 +86,7 @@ def agent_on(
         office() if tools is None else tools,
         middleware=[
             *outer,
-            ToolSelectionMiddleware(**{"top_k": 1, "exposure": exposure, **settings}),
+            ToolSelectionMiddleware(**{"top_k": 1, "exposure": exposure, **grouped(**settings)}),
             *inner,
         ],
         checkpointer=InMemorySaver() if saver is None else saver,

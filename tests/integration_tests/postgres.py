@@ -99,8 +99,8 @@ class Postgres:
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        """End the server and remove all that it wrote."""
-        self._end(signal.SIGINT)
+        """End the server at once and remove all that it wrote: nobody recovers it."""
+        self._end(signal.SIGQUIT)
         shutil.rmtree(self._folder)
 
     def url(self, database: str = "postgres") -> str:

@@ -23,7 +23,7 @@ from langsmith import Client
 from langsmith.run_helpers import tracing_context
 from pydantic import BaseModel
 
-from langchain_tool_selection import AccessRuntime, Discovery, ToolHints, ToolSelectionMiddleware
+from langchain_tool_selection import Access, AccessRuntime, Discovery, ToolHints, ToolSelectionMiddleware
 from langchain_tool_selection.testing import ScriptedChatModel, call, calls
 
 from .agents import (
@@ -533,7 +533,7 @@ async def test_the_tools_that_a_skill_of_deepagents_brings_are_ruled_when_they_a
         "Done.",
     ]
     selection = ToolSelectionMiddleware(
-        top_k=1, enforce=True, allow=lambda tool, runtime: tool.name != "read_diary"
+        top_k=1, access=Access(enforce=True), allow=lambda tool, runtime: tool.name != "read_diary"
     )
     skills = SkillsMiddleware(backend=files, sources=["/skills/"], tools=[tides, diary])
     model = ScriptedChatModel(script=script)
@@ -644,6 +644,7 @@ def thousand() -> list[BaseTool]:
     return [make_tool(f"{place}_{word}", f"Read ledger {word}.") for word in WORDS for place in OWN.values()]
 
 
+@pytest.mark.slow
 async def test_over_a_thousand_tools_two_roles_at_once_find_call_and_keep_their_own_over_a_restart(
     path, thousand, tmp_path
 ):
@@ -929,6 +930,7 @@ def named(value: Any) -> str:
 
 
 @pytest.mark.parametrize(("client", "exposure", "path"), PLAYED, ids=named)
+@pytest.mark.slow
 async def test_what_is_refused_leaves_no_trace_in_any_byte(client, exposure, path):
     allow = not_hidden if path == "sync" else awaited_not_hidden
     there = await transcript(client, exposure, path, allow, registered=True)
@@ -1002,6 +1004,7 @@ async def transcript_since(client: Any, exposure: str, path: str, taken_away_by:
 
 
 @pytest.mark.parametrize(("client", "exposure", "path"), PLAYED, ids=named)
+@pytest.mark.slow
 async def test_what_is_refused_from_now_on_is_as_if_it_were_gone_from_now_on(client, exposure, path):
     refused = await transcript_since(client, exposure, path, "rule")
     gone = await transcript_since(client, exposure, path, "nobody")

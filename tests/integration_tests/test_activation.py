@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 
 import pytest
+from grouped import grouped
 from langchain.agents import create_agent
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_openai import ChatOpenAI
 
-from langchain_tool_selection import Tokens, ToolIndex, ToolSelectionMiddleware
+from langchain_tool_selection import Thread, Tokens, ToolIndex, ToolSelectionMiddleware
 from langchain_tool_selection.testing import PayloadLog, call, schema_of, scripted_client
 
 from .agents import build, office, run, user
@@ -23,7 +24,9 @@ def caching_client(log: PayloadLog):
 
 def sent_to(client_of, **settings) -> int:
     log = PayloadLog()
-    agent = create_agent(client_of(log), office(), middleware=[ToolSelectionMiddleware(top_k=2, **settings)])
+    agent = create_agent(
+        client_of(log), office(), middleware=[ToolSelectionMiddleware(top_k=2, **grouped(**settings))]
+    )
     agent.invoke(user("send an email"))
     return len(log.payloads[0]["tools"])
 
@@ -76,14 +79,14 @@ def test_nothing_is_said_of_a_model_without_prices(caplog):
 @pytest.mark.parametrize(
     ("above", "error", "says"),
     [
-        (1, ValueError, "activate_above must be 2 or more, got 1"),
+        (1, ValueError, "activate_above must be top_k=2 or more, got 1"),
         ("always", ValueError, r"Tokens\(\.\.\.\), 'break_even' or None, got 'always'"),
         (2.5, TypeError, "activate_above must be an integer"),
     ],
 )
 def test_a_threshold_that_is_none_is_refused(above, error, says):
     with pytest.raises(error, match=says):
-        ToolSelectionMiddleware(top_k=2, activate_above=above)
+        ToolSelectionMiddleware(top_k=2, thread=Thread(activate_above=above))
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, "many"])

@@ -8,7 +8,6 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 
 from langchain_tool_selection import Collect, ToolSelectionMiddleware
-from langchain_tool_selection._run.collect import NAMESPACE
 from langchain_tool_selection.evals import load_cases
 from langchain_tool_selection.testing import call, calls
 
@@ -62,7 +61,7 @@ async def test_a_store_takes_cases_too(path):
     store = InMemoryStore()
     agent, _ = build(SEARCHED, collect=Collect(store))
     await run(path, agent, user("my ficus looks dry"))
-    (item,) = store.search(NAMESPACE)
+    (item,) = store.search(())
     assert item.value["relevant"] == ["water_plants"]
 
 

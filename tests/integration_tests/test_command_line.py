@@ -1,4 +1,4 @@
-"""The command line as people run it: in a process of its own."""
+"""The command line as people run it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -27,6 +28,12 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
+def run_here(*arguments: str, **environment: str) -> Any:
+    """Run a command in this process, which spares the imports of another."""
+    return CliRunner().invoke(app, arguments, env={"COLUMNS": "120", "OPENAI_API_KEY": None, **environment})
+
+
+@pytest.mark.process
 def test_the_demo_shows_each_call_before_and_after_and_what_was_saved() -> None:
     result = run("demo")
     assert result.returncode == 0, result.stderr
@@ -37,7 +44,7 @@ def test_the_demo_shows_each_call_before_and_after_and_what_was_saved() -> None:
 
 def test_the_demo_keeps_its_threads_in_a_file_when_asked_to(tmp_path: Path) -> None:
     database = tmp_path / "threads.db"
-    assert run("demo", "--database", str(database)).returncode == 0
+    assert run_here("demo", "--database", str(database)).exit_code == 0
     assert database.stat().st_size > 0
 
 
@@ -46,12 +53,13 @@ def test_a_demo_that_cannot_go_on_says_why_in_one_line(tmp_path: Path) -> None:
         (("--database", str(tmp_path)), {}, f"tool-selection demo: the demo, in {tmp_path}, failed with"),
         ((), {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": "http://127.0.0.1:9"}, "Connection"),
     ]:
-        result = run("demo", *arguments, **environment)
-        assert result.returncode == 2
+        result = run_here("demo", *arguments, **environment)
+        assert result.exit_code == 2
         assert message in result.stderr
         assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.process
 def test_without_its_packages_the_command_line_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("raise ImportError('no typer', name='typer')")
     result = run("demo", PYTHONPATH=str(tmp_path))
@@ -63,8 +71,8 @@ COMMANDS = ["search", "eval", "lint", "cost", "generate-cases", "run-agent", "de
 
 
 def test_help_names_each_command() -> None:
-    result = run("--help")
-    assert result.returncode == 0
+    result = run_here("--help")
+    assert result.exit_code == 0
     assert [name for name in COMMANDS if f"│ {name} " not in result.stdout] == []
 
 
@@ -77,11 +85,3 @@ def test_the_help_of_a_command_joins_the_lines_of_its_text(command: str) -> None
     # A line that is short, and goes on below, was broken for the source file and not for the terminal.
     assert [line for line, after in pairwise(lines) if after and line and len(line) < 95] == []
     assert not re.search(r"│ +--[\w-]+ +(<[^>]+>)? +│", options), "an option without a help text"
-
-
-def test_a_command_starts_without_what_only_others_need() -> None:
-    code = "import sys, langchain_tool_selection.cli; print(*{'langchain_core', 'numpy'} & {*sys.modules})"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout == "\n"

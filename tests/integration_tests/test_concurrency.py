@@ -6,6 +6,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
@@ -14,6 +15,8 @@ from langchain_tool_selection import ToolSelectionMiddleware
 from langchain_tool_selection.testing import ScriptedChatModel
 
 from .agents import OFFICE, Offering, answers, build, discover, make_tools, office, pins, thread, user
+
+pytestmark = pytest.mark.slow
 
 NAMES = list(OFFICE)
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from langchain_tool_selection.cli import app
 
-EXPOSURES = ["everything", "once", "per_turn", "per_call", "grow", "append", "proxy"]
+EXPOSURES = ["everything", "once", "per_call", "per_turn", "grow", "append", "proxy"]
 
 
 def run(*arguments: str, **environment: str) -> Any:

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from grouped import grouped
 
 pytest.importorskip("deepagents")
 
@@ -47,13 +48,13 @@ from .exposures import (
     use,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:The feature `forked subagents`")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:The feature `forked subagents`")]
 
 BUILT_IN = ["ls", "read_file", "write_file", "edit_file", "delete", "glob", "grep", "execute", "task"]
 
 
 def selection(**settings: Any) -> ToolSelectionMiddleware:
-    return ToolSelectionMiddleware(top_k=1, **settings)
+    return ToolSelectionMiddleware(top_k=1, **grouped(**settings))
 
 
 def deep_agent(script: Any, **settings: Any) -> tuple[Any, ScriptedChatModel]:

@@ -13,7 +13,7 @@ from deepagents.middleware.skills import SkillsMiddleware, SkillsState
 from deepagents.middleware.summarization import SummarizationMiddleware
 from langgraph.types import Overwrite
 
-from langchain_tool_selection import ToolSelectionMiddleware
+from langchain_tool_selection import Access, ToolSelectionMiddleware
 from langchain_tool_selection.testing import ScriptedChatModel, call, calls, scripted_client
 
 from .agents import answers, discover, make_tool, office, open_saver, pins_of, run, thread, user
@@ -33,7 +33,7 @@ from .exposures import (
     visible,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:The feature `forked subagents`")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:The feature `forked subagents`")]
 
 READ = call("read_file", file_path="/skills/guests/SKILL.md")
 TOOLS_OF_GUESTS = ["order_pizza", "lock_door"]
@@ -56,7 +56,7 @@ def agent_with_skills(script: Any, files: Any, **arguments: Any) -> tuple[Any, S
 
 
 def enforcing(**settings: Any) -> ToolSelectionMiddleware:
-    return ToolSelectionMiddleware(top_k=1, enforce=True, **settings)
+    return ToolSelectionMiddleware(top_k=1, access=Access(enforce=True), **settings)
 
 
 # -- tools that a skill names ----------------------------------------------------------------------------
@@ -165,7 +165,7 @@ async def test_behind_a_proxy_a_skills_tools_are_found_by_name_and_run(path, fil
     log = StrictLog()
     script = steps(READ, searching("lock_door"), use("lock_door"), "Done.")
     model = scripted_client(chat_completions(), script, log)
-    selection = ToolSelectionMiddleware(top_k=1, exposure="proxy", enforce=True)
+    selection = ToolSelectionMiddleware(top_k=1, exposure="proxy", access=Access(enforce=True))
     agent, _ = agent_with_skills(model, files, middleware=[selection], checkpointer=memory)
     result = await run(path, agent, user("send an email"), thread())
     assert answers(result, "lock_door") == ["lock_door did it"]

@@ -54,7 +54,7 @@ from .deep import (
     selecting_agent,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:The feature `forked subagents`")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:The feature `forked subagents`")]
 
 GENERAL = "general-purpose"
 WORKER = {"name": "worker", "description": "Does a job.", "system_prompt": "Do one job."}

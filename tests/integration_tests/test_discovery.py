@@ -260,6 +260,7 @@ async def test_with_nothing_hidden_a_search_says_so(path):
     assert "Nothing is hidden" in answers(result)[0]
 
 
+@pytest.mark.slow
 async def test_what_it_finds_is_bounded_in_number_and_characters(path, memory):
     tools = [
         make_tool(f"report_{n:03}", f"Write report {n}. " + "Very long text. " * 700) for n in range(200)

@@ -16,7 +16,7 @@ from langchain_core.messages import ToolMessage
 from langgraph.types import Command, Overwrite
 from pydantic import BaseModel
 
-from langchain_tool_selection import ToolHints, ToolSelectionMiddleware
+from langchain_tool_selection import Access, ToolHints, ToolSelectionMiddleware
 from langchain_tool_selection.testing import ScriptedChatModel, call, calls
 
 from .agents import (
@@ -312,7 +312,7 @@ async def test_structured_output_is_never_refused(path):
 
 
 async def test_deepagents_keeps_its_tools_and_its_subagents_their_own(path):
-    selection = ToolSelectionMiddleware(top_k=1, enforce=True)
+    selection = ToolSelectionMiddleware(top_k=1, access=Access(enforce=True))
 
     def script(sent_call: Any) -> Any:
         last = sent_call.messages[-1]

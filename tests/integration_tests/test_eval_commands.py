@@ -471,6 +471,7 @@ def test_the_report_is_one_file_that_loads_and_runs_nothing(page: Path) -> None:
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
+@pytest.mark.process
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_the_report_reads_well_in_a_browser_as_wide_as_a_phone(page: Path, tmp_path: Path) -> None:
     # A frame, because a window cannot be as narrow; the script measures from outside, for the page allows none.
@@ -500,6 +501,7 @@ def test_the_report_reads_well_in_a_browser_as_wide_as_a_phone(page: Path, tmp_p
     assert shot.stat().st_size > 20_000
 
 
+@pytest.mark.slow
 def test_plots_are_written_as_svg_and_png(tools: str, cases: str, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     result = run("eval", "--tools", tools, "--cases", cases, "--plots", str(tmp_path / "plots"))
@@ -536,9 +538,12 @@ server.run()
 '''
 
 
+@pytest.mark.mcp
+@pytest.mark.process
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_servers_of_an_mcp_configuration_are_asked_for_their_tools(tmp_path: Path) -> None:
-    pytest.importorskip("langchain_mcp_adapters")
+    # Ahead of the command, which has no real standard error for the servers' logs.
+    pytest.importorskip("langchain_mcp_adapters.client")
     (tmp_path / "server.py").write_text(SERVER, "utf-8")
     config = tmp_path / "mcp.json"
 
@@ -546,25 +551,17 @@ def test_the_servers_of_an_mcp_configuration_are_asked_for_their_tools(tmp_path:
         spec = {"command": sys.executable, "args": [str(tmp_path / script)]}
         config.write_text(json.dumps({"mcpServers": {"tickets": spec}}), "utf-8")
 
-    # In a process of its own, because a server's log goes to the real standard error.
-    command = [
-        sys.executable,
-        "-m",
-        "langchain_tool_selection",
-        "search",
-        str(config),
-        "open a ticket",
-        "--json",
-    ]
+    command = ["search", str(config), "open a ticket", "--json"]
     configure("server.py")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = run(*command)
     assert [hit["tool"] for hit in json.loads(done.stdout)["hits"]] == ["open_ticket"]
     configure("none.py")
-    failed = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (failed.returncode, failed.stdout) == (2, "")
+    failed = run(*command)
+    assert (failed.exit_code, failed.stdout) == (2, "")
     assert f"tool-selection search: {config}, server 'tickets': its tools cannot be listed" in failed.stderr
 
 
+@pytest.mark.slow
 def test_ten_thousand_tools_and_a_thousand_cases_take_less_than_20_seconds(tmp_path: Path) -> None:
     verbs = ["create", "list", "delete", "update", "search", "export", "share", "archive", "approve", "merge"]
     nouns = [
@@ -602,6 +599,7 @@ def test_ten_thousand_tools_and_a_thousand_cases_take_less_than_20_seconds(tmp_p
     assert spent < 20, f"{spent:.1f} s"
 
 
+@pytest.mark.process
 def test_nothing_is_drawn_on_standard_error_when_it_is_piped(tools: str, cases: str) -> None:
     command = [sys.executable, "-m", "langchain_tool_selection", "eval", "--tools", tools, "--cases", cases]
     done = subprocess.run(command, capture_output=True, timeout=120, check=True)
@@ -646,6 +644,7 @@ def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.process
 def test_a_stored_baseline_lives_in_somebodys_tests(tools: str, cases: str, tmp_path: Path) -> None:
     (tmp_path / "test_recall.py").write_text(SUITE, "utf-8")
     stored = run_pytest(tmp_path, "--tool-selection-update", "-k", "same or missing")
@@ -664,6 +663,7 @@ def test_a_stored_baseline_lives_in_somebodys_tests(tools: str, cases: str, tmp_
     assert "tool selection" in done.stdout, "a failing test shows the report"
 
 
+@pytest.mark.process
 def test_the_plugin_is_silent_and_cheap_unless_it_is_used(tmp_path: Path) -> None:
     (tmp_path / "test_nothing.py").write_text(
         "import sys\n"
@@ -728,6 +728,7 @@ def test_the_commands_in_the_documentation_print_what_is_shown(root: Path, examp
     assert [*map(_masked, played)] == [*map(_masked, _BLOCK.findall(page.read_text("utf-8")))]
 
 
+@pytest.mark.process
 def test_the_python_of_the_documentation_runs(root: Path, example: Path) -> None:
     page = (root / "docs" / "evaluation.md").read_text("utf-8")
     block, suite = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -43,6 +44,8 @@ from .exposures import (
     visible,
 )
 
+pytestmark = pytest.mark.slow
+
 CASES = [
     (chat_completions, "per_turn"),
     (chat_completions, "grow"),
@@ -53,7 +56,14 @@ CASES = [
     (tool_reference, "proxy"),
 ]
 
+WAYS = [(*case, way) for case, way in zip(CASES, cycle(["sync", "async"]), strict=False)]
+"""Each case on one of the two paths, which differ in who awaits only."""
 over_cases = pytest.mark.parametrize(
+    ("client", "exposure", "path"),
+    WAYS,
+    ids=[f"{make.__name__}-{exposure}-{way}" for make, exposure, way in WAYS],
+)
+over_cases_on_both = pytest.mark.parametrize(
     ("client", "exposure"), CASES, ids=[f"{make.__name__}-{exposure}" for make, exposure in CASES]
 )
 # Each order on one of the two paths, which differ in who awaits only.
@@ -103,7 +113,7 @@ def assert_the_prefix_is_kept(log: StrictLog, exposure: str) -> None:
 # -- what leaves requests alone ----------------------------------------------------------------------------
 
 
-@over_cases
+@over_cases_on_both
 @in_both_orders
 async def test_beside_middleware_that_has_nothing_to_do(client, exposure, side, path, log):
     others = [
@@ -122,7 +132,7 @@ async def test_beside_middleware_that_has_nothing_to_do(client, exposure, side, 
     assert_the_prefix_is_kept(log, exposure)
 
 
-@over_cases
+@over_cases_on_both
 @in_both_orders
 async def test_personal_data_is_taken_out_ahead_of_the_model(client, exposure, side, path, log):
     redact = PIIMiddleware("email", apply_to_tool_results=True)
@@ -134,7 +144,7 @@ async def test_personal_data_is_taken_out_ahead_of_the_model(client, exposure, s
     assert_the_prefix_is_kept(log, exposure)
 
 
-@over_cases
+@over_cases_on_both
 @in_both_orders
 async def test_a_limit_of_the_real_tool_holds(client, exposure, side, path, log):
     limit = ToolCallLimitMiddleware(tool_name="play_music", run_limit=1)
@@ -147,7 +157,7 @@ async def test_a_limit_of_the_real_tool_holds(client, exposure, side, path, log)
     assert_the_prefix_is_kept(log, exposure)
 
 
-@over_cases
+@over_cases_on_both
 @in_both_orders
 async def test_a_rejected_call_is_told_to_the_model_and_the_tool_stays(client, exposure, side, path, log):
     approval = HumanInTheLoopMiddleware({"play_music": True})
@@ -163,7 +173,7 @@ async def test_a_rejected_call_is_told_to_the_model_and_the_tool_stays(client, e
     assert_the_prefix_is_kept(log, exposure)
 
 
-@over_cases
+@over_cases_on_both
 @in_both_orders
 async def test_a_retry_sends_the_same_bytes(client, exposure, side, path, log):
     failures = iter([True])
@@ -183,7 +193,7 @@ async def test_a_retry_sends_the_same_bytes(client, exposure, side, path, log):
     assert answers(result, "play_music") == ["play_music did it"]
 
 
-@over_cases
+@over_cases_on_both
 @in_both_orders
 async def test_a_fallback_sees_the_tools_that_the_first_model_saw(client, exposure, side, path, log):
     def out(sent: Any) -> Any:
@@ -203,7 +213,7 @@ async def test_a_fallback_sees_the_tools_that_the_first_model_saw(client, exposu
 # -- what cuts the conversation ------------------------------------------------------------------------------
 
 
-@over_cases
+@over_cases_on_both
 @in_both_orders
 async def test_a_summary_in_place_of_the_search_loses_no_tool(client, exposure, side, path, log):
     summaries = SummarizationMiddleware(
@@ -219,7 +229,7 @@ async def test_a_summary_in_place_of_the_search_loses_no_tool(client, exposure, 
     assert result["messages"]
 
 
-@over_cases
+@over_cases_on_both
 @in_both_orders
 async def test_a_cleared_search_result_loses_no_tool(client, exposure, side, path, log):
     clearing = ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=1, keep=1)])

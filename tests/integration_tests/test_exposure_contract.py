@@ -18,6 +18,8 @@ from langchain_tool_selection.testing import PayloadLog, ScriptedChatModel, call
 from .agents import PINS, answers, discover, open_saver, pins_of, run, thread, user
 from .exposures import agent_on, chat_completions, say, searching, tool_addition, use
 
+pytestmark = pytest.mark.slow
+
 APPROVE = Command(resume={"decisions": [{"type": "approve"}]})
 CASES = [
     (chat_completions, "per_turn"),

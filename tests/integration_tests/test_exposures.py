@@ -25,9 +25,7 @@ from langchain_core.tools import StructuredTool, tool
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from langchain_tool_selection import Discovery, _exposure
-from langchain_tool_selection._run.state import thread_usage
-from langchain_tool_selection._run.usage import CacheUsage
+from langchain_tool_selection import CacheUsage, Discovery, thread_usage
 from langchain_tool_selection.testing import ScriptedChatModel, call, calls, scripted_client
 
 from .agents import (
@@ -38,7 +36,6 @@ from .agents import (
     RoleFilter,
     answers,
     discover,
-    in_new_process,
     make_tool,
     office,
     open_saver,
@@ -221,14 +218,6 @@ async def test_grow_stops_adding_unasked_when_its_budget_is_spent_and_still_adds
     assert len(visible(log.payloads[-1])) > 1 + 15
 
 
-async def test_the_bytes_are_the_same_under_every_hash_seed():
-    with ThreadPoolExecutor(2) as pool:
-        written = pool.map(lambda seed: in_new_process("exposure_bytes", PYTHONHASHSEED=seed), ["0", "4242"])
-    first, *others = written
-    assert len(first) >= 3
-    assert all(other == first for other in others)
-
-
 # -- append ----------------------------------------------------------------------------------------------
 
 
@@ -375,6 +364,7 @@ async def test_streamed_answers_keep_the_prefix(client, path, log):
 
 
 @pytest.mark.parametrize("client", TRANSPORTS, ids=named)
+@pytest.mark.slow
 def test_sixteen_threads_at_once_on_one_agent_keep_their_own(client, log):
     names = list(OFFICE)[1:]
 
@@ -417,9 +407,12 @@ async def test_a_later_message_that_matches_what_is_there_reveals_nothing(client
 
 
 @over_transports
-async def test_reveals_that_nobody_asked_for_have_a_budget(client, path, log, monkeypatch):
-    monkeypatch.setattr(_exposure, "_ADDED_BY_REVEAL", (3, 10))
+async def test_reveals_that_nobody_asked_for_have_a_budget(client, path, log):
     agent = agent_on(client, [], log, "append", tools=many_tools())
+    await say(path, agent, "send an email")
+    # Of the fifty that a thread may get unasked, so many are left.
+    record = agent.get_state(thread()).values["tool_selection_thread"]
+    agent.update_state(thread(), {"tool_selection_thread": {**record, "added": 50 - 10}})
     events = []
     for topic in TOPICS:
         events += selections(await say(path, agent, f"{topic} the goods of our warehouse"))

@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks.fuzz import KINDS, failures
 
+pytestmark = pytest.mark.slow
+
 COUNTS = {"documents": 600, "queries": 600, "arguments": 400, "states": 360, "agents": 40}
 
 

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.tools import BaseTool, StructuredTool, Tool
@@ -47,6 +48,8 @@ from .agents import (
     thread,
     user,
 )
+
+pytestmark = pytest.mark.slow
 
 
 def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -112,6 +115,7 @@ def test_names_that_some_provider_takes_are_offered():
     assert model.calls[0].tools == names
 
 
+@pytest.mark.slow
 def test_a_server_that_renames_its_tools_all_the_time_fills_no_log(caplog):
     """Each name is another one. What is remembered of them has a bound, and so has what is said."""
     number = iter(range(10_000))
@@ -129,7 +133,7 @@ async def test_bad_names_without_end_silence_no_other_warning(path, caplog):
     agent, _ = build(["Done."], tools=[*bad, PULLED["a default"], *office()], fingerprints=known)
     with caplog.at_level(logging.WARNING):
         await run(path, agent, user("sing"))
-    assert [text for text in warnings_in(caplog) if text.startswith("the definition of 'sing'")]
+    assert [text for text in warnings_in(caplog) if text.startswith("tool 'sing' changed")]
 
 
 # -- text that nobody can see ----------------------------------------------------------------------------
@@ -469,7 +473,8 @@ async def test_a_tool_that_has_changed_is_hidden_until_its_new_definition_is_kno
             result = await run(path, agent, user("sing a song"), thread())
     assert all("sing" not in sent_call.tools for sent_call in model.calls)
     assert answers(result, "sing")[0].startswith("There is no tool named `sing`.")
-    (said,) = warnings_in(caplog)
+    said, unmatched = warnings_in(caplog)
+    assert unmatched.startswith("fingerprints= names 'gone'")
     assert fingerprint_of(pulled) in said
     approved = {"sing": fingerprint_of(pulled)}
     agent, _ = build([call("sing"), "Done."], tools=[pulled, *office()], fingerprints=approved, saver=memory)
@@ -545,7 +550,7 @@ def failing(tool: Any, fingerprint: str) -> bool:
 @pytest.mark.parametrize(
     ("on_change", "said"),
     [
-        (refusing, "the definition of 'sing' is not the known one"),
+        (refusing, "tool 'sing' changed since it was approved"),
         (failing, "on_change= failed with ConnectionError at test_hostile.py:"),
         (Awaiting(), "on_change= has to be awaited"),
     ],
@@ -643,6 +648,7 @@ def stuffed(draw: Any) -> tuple[str, str, str, list[ToolDocument]]:
 
 @settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(stuffed())
+@pytest.mark.slow
 def test_words_of_a_request_that_a_description_repeats_lift_no_tool_above_one_that_truly_matches(case):
     text, target, bad, documents = case
     found = [hit.name for hit in LexicalRanker().rank(Query.of(text), tuple(documents))]
@@ -676,6 +682,7 @@ def named(draw: Any) -> tuple[str, str, list[ToolDocument]]:
 
 @settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(named())
+@pytest.mark.slow
 def test_no_words_in_a_description_lift_a_tool_above_the_one_that_a_request_names(case):
     text, target, documents = case
     found = [hit.name for hit in LexicalRanker().rank(Query.of(text), tuple(documents))]
@@ -768,6 +775,7 @@ async def test_after_so_many_searches_for_one_message_the_tool_says_so_and_searc
     assert await pins_of(path, agent, thread()) == [*names[:3], names[6]]
 
 
+@pytest.mark.slow
 async def test_a_hundred_searches_leave_the_state_as_a_few_do(path, memory):
     script = [*(discover("play music") for _ in range(100)), "Done."]
     agent, _ = build(script, saver=memory)
@@ -799,5 +807,5 @@ def test_a_tool_that_brings_no_words_at_all_does_no_harm():
 
 def test_settings_that_guard_nothing_are_errors():
     for setting, wrong in ("on_change", 5), ("fingerprints", "0" * 32), ("fingerprints", {"sing": 5}):
-        with pytest.raises(TypeError, match=f"^{setting}"):
-            ToolSelectionMiddleware(**{setting: wrong})
+        with pytest.raises(TypeError, match=f"^(Access.)?{setting}"):
+            ToolSelectionMiddleware(**grouped(**{setting: wrong}))

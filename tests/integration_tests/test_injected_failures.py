@@ -24,6 +24,8 @@ from langchain_tool_selection.testing import call
 from .agents import OFFICE, BagOfWords, answers, build, discover, pins, pins_of, run, sent, thread, user
 from .postgres import Postgres, psycopg
 
+pytestmark = pytest.mark.slow
+
 TURNS = {
     "send an email message": "send_email",
     "book a flight to a destination": "book_flight",
@@ -224,7 +226,7 @@ async def test_a_ranker_that_hangs_is_waited_for_no_longer_than_its_timeout(kind
     """Nor does it take the threads in which an event loop runs tools that are no coroutines."""
     ranker, runs = kind(), 4 + (os.cpu_count() or 1)
     script = lambda sent_call: "Done." if len(sent_call.messages) > 1 else call("send_email")  # noqa: E731
-    agent, _ = build(script, ranker=ranker, ranker_timeout=0.05, saver=memory)
+    agent, _ = build(script, ranker=ranker, timeout=0.05, saver=memory)
     before = threading.active_count()
     try:
         for number in range(runs):
@@ -246,7 +248,7 @@ async def test_a_ranker_that_hangs_is_waited_for_no_longer_than_its_timeout(kind
 
 async def test_there_is_an_end_to_the_threads_of_a_ranker_that_hangs(path):
     ranker = HangingRanker()
-    agent, _ = build(["Done."], ranker=ranker, ranker_timeout=0.001)
+    agent, _ = build(["Done."], ranker=ranker, timeout=0.001)
     try:
         for number in range(80):
             (selection,) = await play(path, agent, user("send an email"), thread(str(number)))
@@ -258,7 +260,7 @@ async def test_there_is_an_end_to_the_threads_of_a_ranker_that_hangs(path):
 
 async def test_a_run_that_is_cancelled_while_a_ranker_hangs_ends_at_once():
     ranker = HangingRanker()
-    agent, model = build(["Done."], ranker=ranker, ranker_timeout=30)
+    agent, model = build(["Done."], ranker=ranker, timeout=30)
     running = asyncio.create_task(agent.ainvoke(user("send an email")))
     await asyncio.sleep(0.1)
     running.cancel()

@@ -8,6 +8,8 @@ import pytest
 
 from benchmarks.load import churn, load
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["memory", "postgres"])
 def saver(request: pytest.FixtureRequest) -> dict[str, Any]:

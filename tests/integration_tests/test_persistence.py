@@ -19,6 +19,8 @@ from .agents import DISCOVER, PINS, answers, discover, open_saver, pins_of, run,
 from .exposures import agent_on, assert_nothing_moves, chat_completions, searching, tool_addition, visible
 from .postgres import Postgres
 
+pytestmark = pytest.mark.slow
+
 RECORD = "tool_selection_thread"
 FOUR = ["order_pizza", "play_music", "book_flight", "lock_door"]
 CLIENTS = {"per_turn": chat_completions, "append": tool_addition}

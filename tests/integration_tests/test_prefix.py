@@ -32,6 +32,8 @@ from langchain_tool_selection.testing import (
 
 from .agents import Rewriting, discover, office, run, thread, user
 
+pytestmark = pytest.mark.slow
+
 
 def anthropic() -> Any:
     module = pytest.importorskip("langchain_anthropic", reason="is not in the environment of oldest versions")
@@ -275,6 +277,7 @@ async def test_a_function_answers_from_what_was_sent(client, path):
 
 
 @pytest.mark.parametrize("concurrently", ["threads", "tasks"])
+@pytest.mark.slow
 async def test_conversations_at_the_same_time_are_told_apart(client, concurrently):
     log = PayloadLog()
 

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 from langchain_core.messages import convert_to_messages
 from langchain_openai import ChatOpenAI
 
-from langchain_tool_selection.cli import _demo
 from langchain_tool_selection.demo.three_turns import run, scripted_answer
 from langchain_tool_selection.testing import ModelCall
 
@@ -56,8 +54,3 @@ def test_the_three_turns_run_on_chat_openai(tmp_path: Path) -> None:
         ["calculator", "discover_tools", "translate_text", "weather_lookup"],
     ]
     assert result.pins == ("calculator",)
-
-
-def test_the_demo_takes_chat_openai_when_a_key_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    assert isinstance(_demo._model(), ChatOpenAI)

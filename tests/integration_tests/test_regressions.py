@@ -8,7 +8,14 @@ from langchain.agents.middleware import TodoListMiddleware
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langchain_tool_selection import LexicalRanker, Query, ToolDocument, ToolSelectionMiddleware
+from langchain_tool_selection import (
+    LexicalRanker,
+    Query,
+    Search,
+    Thread,
+    ToolDocument,
+    ToolSelectionMiddleware,
+)
 from langchain_tool_selection.testing import ScriptedChatModel, call
 
 from .agents import DISCOVER, OFFICE, PINS, Rewriting, make_tools, office, sent, thread, user
@@ -56,7 +63,7 @@ def test_the_best_matches_of_one_search_stay_when_there_are_too_many() -> None:
     agent = create_agent(
         model,
         tools,
-        middleware=[ToolSelectionMiddleware(top_k=1, max_pins=2)],
+        middleware=[ToolSelectionMiddleware(top_k=1, thread=Thread(max_pins=2))],
         checkpointer=InMemorySaver(),
     )
     state = agent.invoke(user("book a flight"), thread())
@@ -75,7 +82,7 @@ def test_a_reminder_that_middleware_adds_in_the_users_role_is_no_request() -> No
 
 def test_with_a_query_of_ones_own_a_new_user_message_is_still_a_new_turn() -> None:
     model = ScriptedChatModel(script=[call("order_pizza"), "Done.", "Done.", "Done."])
-    selection = ToolSelectionMiddleware(top_k=1, query=lambda _: "send an email")
+    selection = ToolSelectionMiddleware(top_k=1, search=Search(query=lambda _: "send an email"))
     agent = create_agent(model, office(), middleware=[selection], checkpointer=InMemorySaver())
     for text in ("one", "two", "three"):
         agent.invoke(user(text), thread())
@@ -85,14 +92,16 @@ def test_with_a_query_of_ones_own_a_new_user_message_is_still_a_new_turn() -> No
 @pytest.mark.parametrize("answer", [5, ["email"], Query], ids=str)
 def test_a_query_function_that_returns_nonsense_does_not_end_the_run(answer: object) -> None:
     model = ScriptedChatModel(script=["Done."])
-    selection = ToolSelectionMiddleware(top_k=1, query=lambda _: answer)  # type: ignore[arg-type, return-value]
+    selection = ToolSelectionMiddleware(top_k=1, search=Search(query=lambda _: answer))  # type: ignore[arg-type, return-value]
     create_agent(model, office(), middleware=[selection]).invoke(user("order a pizza"))
     assert sent(model) == [["order_pizza"]]
 
 
 def test_a_turn_without_a_match_shows_what_the_turn_before_showed_even_if_it_was_also_used() -> None:
     model = ScriptedChatModel(script=[call("send_email"), "Done.", "Done.", "Done."])
-    selection = ToolSelectionMiddleware(top_k=1, query=lambda request: request.messages[-1].text)
+    selection = ToolSelectionMiddleware(
+        top_k=1, search=Search(query=lambda request: request.messages[-1].text)
+    )
     agent = create_agent(model, office(), middleware=[selection], checkpointer=InMemorySaver())
     for text in ("send an email", "send an email again", "zzz"):
         agent.invoke(user(text), thread())

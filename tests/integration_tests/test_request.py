@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +20,6 @@ from .agents import (
     answers,
     build,
     discover,
-    in_new_process,
     make_tool,
     make_tools,
     office,
@@ -79,14 +77,6 @@ def test_turns_on_one_topic_are_sent_the_same_bytes(memory):
     for text in ("book a flight and convert currency", "yes", "do it", "and in Berlin?", "go on", "ok"):
         agent.invoke(user(text), thread())
     assert len({as_bytes(c) for c in model.calls}) == 1
-
-
-def test_the_same_conversation_is_sent_the_same_bytes_in_every_process():
-    with ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(
-            lambda seed: in_new_process("sent_bytes", PYTHONHASHSEED=seed), ("0", "4242")
-        )
-    assert json.dumps(first) == json.dumps(second)
 
 
 # -- tool_choice -----------------------------------------------------------------------------------------

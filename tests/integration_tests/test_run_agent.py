@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -32,6 +30,8 @@ from langchain_tool_selection.testing import (
 )
 
 from .exposures import claude
+
+pytestmark = pytest.mark.slow
 
 TOOLS = [
     {"name": "create_issue", "description": "Open an issue in a repository.", "domain": "github"},
@@ -281,7 +281,7 @@ def test_settings_of_the_middleware_are_passed_on_and_checked() -> None:
         ({"exposures": []}, ValueError, "exposures is empty; take some of none, auto"),
         ({"max_calls": 0}, ValueError, "max_calls must be 1 or more"),
         ({"concurrency": 0}, ValueError, "concurrency must be 1 or more"),
-        ({"keep_used": -1}, ValueError, "keep_used must be 0 or more"),
+        ({"top_k": -1}, ValueError, "top_k must be 0 or more"),
         ({"nonsense": 1}, TypeError, "nonsense"),
         ({"cases": [{"query": "x", "relevant": ["z"]}]}, FileError, "'z', which is no tool"),
     ]:
@@ -590,26 +590,20 @@ server.run()
 '''
 
 
+@pytest.mark.mcp
+@pytest.mark.process
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_tools_of_mcp_servers_run_with_execute_alone(files: list[str], tmp_path: Path) -> None:
-    pytest.importorskip("langchain_mcp_adapters")
+    # Ahead of the command, which has no real standard error for the servers' logs.
+    pytest.importorskip("langchain_mcp_adapters.client")
     (tmp_path / "server.py").write_text(SERVER, "utf-8")
     spec = {"command": sys.executable, "args": [str(tmp_path / "server.py")]}
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"notes": spec}}), "utf-8")
-    # In a process of its own, because a server's log goes to the real standard error.
-    command = [sys.executable, "-m", "langchain_tool_selection", "run-agent", "--tools", "mcp.json"]
-    command += ["--cases", "notes.jsonl", "--model", "played:WRITER", "--exposure", "auto", "--json"]
+    command = ["--tools", "mcp.json", "--cases", "notes.jsonl", "--model", "played:WRITER"]
     for options in ([], ["--execute"]):
-        done = subprocess.run(
-            [*command, *options],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        assert [run["called"] for run in json.loads(done.stdout)["runs"]] == [["write_note"]]
+        done = run(*command, "--exposure", "auto", "--json", *options)
+        assert done.exit_code == 0, done.stderr
+        assert [played["called"] for played in json.loads(done.stdout)["runs"]] == [["write_note"]]
         assert (tmp_path / "note.txt").exists() == bool(options)
 
 

@@ -11,6 +11,8 @@ pytest.importorskip("deepagents")
 
 from benchmarks.scenarios import EIGHT, SCENARIOS, SETUPS, SIZES, Played, Scenario, Stage, catalog
 
+pytestmark = pytest.mark.slow
+
 STANDUP = next(scenario for scenario in SCENARIOS if scenario.name == "indirect: standup")
 
 RECORDED = {

@@ -223,6 +223,7 @@ def finding_by_number(sent_call: Any) -> Any:
     return discover(names=[f"tool_{len(last.content):02}"]) if isinstance(last, HumanMessage) else "Done."
 
 
+@pytest.mark.slow
 def test_forty_discoveries_keep_the_newest_pins_and_no_more_than_allowed(memory):
     agent, model = build(finding_by_number, tools=make_tools(numbered(41)), saver=memory, max_pins=8)
     for n in range(1, 41):

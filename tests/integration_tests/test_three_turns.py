@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from langchain_core.messages import ToolMessage
 
 from .agents import answers, in_new_process, open_saver, run, state_of, thread, user
@@ -41,6 +42,7 @@ async def test_an_agent_rebuilt_for_each_turn_on_the_same_file_goes_on_where_it_
     assert not any(m.status == "error" for m in result["messages"] if isinstance(m, ToolMessage))
 
 
+@pytest.mark.process
 def test_a_new_process_on_the_same_file_goes_on_where_it_was(tmp_path):
     file = str(tmp_path / "threads.db")
     for turn, expected in enumerate(SELECTED):

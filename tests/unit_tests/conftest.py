@@ -3,11 +3,12 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from pytest_socket import disable_socket, enable_socket
 
 # The same examples on every run and no file left behind; time limits belong to benchmarks.
 settings.register_profile("tests", deadline=None, derandomize=True, database=None)
@@ -16,7 +17,16 @@ settings.load_profile("tests")
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
+def no_sockets() -> Iterator[None]:
+    """Let no unit test reach a network, nor a server on this machine."""
+    # An event loop wakes itself through a pair of Unix sockets.
+    disable_socket(allow_unix_socket=True)
+    yield
+    enable_socket()
+
+
+@pytest.fixture(scope="session")
 def run_python() -> Callable[..., str]:
     """Run code in a new interpreter and return what it printed."""
 

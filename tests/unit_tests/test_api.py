@@ -1,5 +1,6 @@
 import ast
 import inspect
+import json
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,14 @@ PACKAGE = Path(langchain_tool_selection.__file__).parent
 def test_the_public_names_are_these_and_sorted():
     assert langchain_tool_selection.__all__ == [
         "ARITHMETIC",
+        "Access",
         "AccessRuntime",
         "CacheUsage",
-        "Catalog",
+        "CatalogView",
         "Collect",
         "Discovery",
         "EmbeddingRanker",
+        "Exposure",
         "FieldWeights",
         "Hit",
         "HybridRanker",
@@ -27,10 +30,13 @@ def test_the_public_names_are_these_and_sorted():
         "Query",
         "Ranker",
         "Reason",
+        "Rendered",
         "Route",
         "RuleRanker",
         "SchemaPruning",
+        "Search",
         "Selection",
+        "Thread",
         "TokenCount",
         "Tokens",
         "Tool",
@@ -53,10 +59,6 @@ def test_the_public_names_are_these_and_sorted():
     ]
     assert langchain_tool_selection.__all__ == sorted(langchain_tool_selection.__all__)
     assert dir(langchain_tool_selection) == langchain_tool_selection.__all__
-
-
-def test_the_public_names_are_the_lazily_importable_ones():
-    assert set(langchain_tool_selection.__all__) == set(langchain_tool_selection._MODULE_OF)
 
 
 def test_a_type_checker_sees_the_same_names_as_python():
@@ -83,41 +85,91 @@ def test_an_unknown_name_is_an_attribute_error_that_names_it():
     assert not hasattr(langchain_tool_selection, "_also_nonsense")
 
 
-@pytest.mark.parametrize(
-    ("statement", "absent"),
-    [
-        ("import langchain_tool_selection", ["langchain", "langchain_core", "langgraph", "numpy"]),
-        (
-            "from langchain_tool_selection import EmbeddingRanker, LexicalRanker, Query, "
-            "ToolDocument, ToolIndex, select_tools; ToolIndex(LexicalRanker()).sync([{'name': 'a'}])",
-            ["langchain.agents", "langgraph"],
-        ),
-    ],
-    ids=["the package", "what works without an agent"],
-)
-def test_importing_loads_nothing_that_it_does_not_need(run_python, statement, absent):
-    code = f"import sys; {statement}; print(*(name for name in {absent!r} if name in sys.modules))"
-    assert run_python(code) == ""
+AGENTS = ("langchain.agents", "langgraph")
+FRAMEWORKS = ("langchain", "langchain_core", "langgraph", "numpy")
+
+STEPS: list[tuple[str, tuple[str, ...]]] = [
+    ("import langchain_tool_selection", FRAMEWORKS),
+    ("import langchain_tool_selection.portable", FRAMEWORKS),
+    ("import langchain_tool_selection.cost", FRAMEWORKS),
+    ("import langchain_tool_selection.local", ("wordllama",)),
+    (
+        "from langchain_tool_selection import EmbeddingRanker, LexicalRanker, Query, ToolDocument, ToolIndex, "
+        "select_tools; ToolIndex(LexicalRanker()).sync([{'name': 'a'}])",
+        AGENTS,
+    ),
+    (
+        "from langchain_tool_selection import SchemaPruning, ToolRegistry; registry = ToolRegistry(); "
+        "registry.register('a', 'Run tests.'); "
+        "registry.serialize(registry.route_tools('run'), prune=SchemaPruning())",
+        AGENTS,
+    ),
+    (
+        "from langchain_tool_selection.evals import Case, evaluate, explain, lint, render_html; "
+        "tools = [{'name': 'a', 'description': 'open'}]; "
+        "render_html(evaluate(tools, [Case('open', ('a',))])); lint(tools); explain('open', 'a', tools)",
+        (*AGENTS, "matplotlib", "rich"),
+    ),
+    (
+        "from langchain_tool_selection import LLMRanker, ToolRouter; "
+        "from langchain_tool_selection.testing import ScriptedChatModel; "
+        "tools = (ToolDocument('send_a'), ToolDocument('send_b')); "
+        "hits = LLMRanker(ScriptedChatModel(script=['[2]'])).rank(Query.of('send'), tools); "
+        "assert hits[0].name == 'send_b', hits; "
+        "route = ToolRouter([{'name': 'send_a'}, {'name': 'send_b'}], model=ScriptedChatModel(script=['send_b']))"
+        ".route('send'); "
+        "assert (route.tool, route.tier) == ('send_b', 'model'), route",
+        ("langchain.agents",),
+    ),
+    (
+        "from langchain_tool_selection import ToolSelectionMiddleware; ToolSelectionMiddleware()",
+        ("deepagents",),
+    ),
+]
+"""What is done, each after the one before, and what none of it may have imported until then."""
+
+ONE_BY_ONE = """
+import json, sys
+before, result = set(sys.modules), {{"imported": []}}
+for statement, absent in {steps!r}:
+    exec(statement)
+    result["imported"] += [f"{{statement}}: {{name}}" for name in absent if name in sys.modules]
+    if statement.endswith("portable"):
+        new = {{name.partition(".")[0] for name in set(sys.modules) - before}}
+        result["portable"] = sorted(new - sys.stdlib_module_names)
+sys.modules["deepagents"] = None
+try:
+    import langchain_tool_selection.deepagents
+except ImportError as error:
+    result["without deepagents"] = str(error)
+print(json.dumps(result))
+"""
 
 
-def test_modules_below_the_run_know_no_agent(run_python):
-    """By folder: a file that is added there is held to it without a word here."""
-    folders = ["_ground", "_tools", "_ranking", "_selection"]
-    modules = [
-        "langchain_tool_selection." + ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
-        for folder in folders
-        for path in sorted((PACKAGE / folder).glob("*.py"))
-        if path.stem != "__init__"
-    ]
-    public = ["portable", "registry", "router", "cost", "evals.catalogs"]
-    modules += [f"langchain_tool_selection.{name}" for name in public]
-    code = (
-        "import sys; from importlib import import_module\n"
-        f"for name in {modules!r}:\n"
-        "    import_module(name)\n"
-        "    if 'langchain.agents' in sys.modules or 'langgraph' in sys.modules: print(name); break"
-    )
-    assert run_python(code) == ""
+@pytest.fixture(scope="module")
+def imports(run_python):
+    """Import one part after the other in a new process, the lightest first, and return what came with it."""
+    return json.loads(run_python(ONE_BY_ONE.format(steps=STEPS)))
+
+
+@pytest.mark.process
+class TestImports:
+    def test_nothing_is_imported_that_is_not_needed(self, imports):
+        assert imports["imported"] == []
+
+    def test_a_command_starts_without_what_only_others_need(self, run_python):
+        code = (
+            "import sys, langchain_tool_selection.cli; print(*{'langchain_core', 'numpy'} & {*sys.modules})"
+        )
+        assert run_python(code) == ""
+
+    def test_the_portable_module_needs_the_standard_library_only(self, imports):
+        assert imports["portable"] == ["langchain_tool_selection"]
+
+    def test_without_deepagents_the_error_says_how_to_install_it(self, imports):
+        said = imports["without deepagents"]
+        assert "langchain_tool_selection.deepagents needs the package deepagents" in said
+        assert "pip install 'langchain-tool-selection[deepagents]'" in said
 
 
 @pytest.mark.parametrize("module", ["_run/state", "_run/discovery", "_run/call_tool"])

@@ -444,9 +444,3 @@ def test_an_estimate_is_read_by_people_notebooks_and_programs():
     }
     assert values["prices"]["read"] == 0.05
     assert values["workload"]["turns"] == 10
-
-
-def test_importing_it_loads_no_framework(run_python):
-    names = ["langchain", "langchain_core", "langgraph", "numpy"]
-    code = f"import sys, langchain_tool_selection.cost; print(*(n for n in {names!r} if n in sys.modules))"
-    assert run_python(code) == ""

@@ -7,15 +7,19 @@ from langchain.tools import InjectedState, InjectedStore, ToolRuntime
 from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, StructuredTool, tool
 from pydantic import BaseModel, Field
 
-from langchain_tool_selection import ToolDocument
-from langchain_tool_selection._ground.digest import digest
-from langchain_tool_selection._tools.documents import content_key, document_of
+from langchain_tool_selection import ToolDocument, ToolIndex
 
 SCHEMA = {
     "type": "object",
     "properties": {"city": {"type": "string", "description": "City name."}, "days": {"type": "integer"}},
 }
 PARAMETERS = (("city", "City name."), ("days", ""))
+
+
+def document_of(tool: Any) -> ToolDocument:
+    """Return what an index reads of a tool."""
+    (document,) = ToolIndex().sync([tool]).documents
+    return document
 
 
 class Arguments(BaseModel):
@@ -206,8 +210,9 @@ def test_reading_a_tool_never_asks_for_its_json_schema():
             raise AssertionError("model_json_schema was called")
 
     source = Untouchable(args_schema=Costly)
-    assert document_of(source) == ToolDocument("weather", "Forecast.", PARAMETERS)
-    assert content_key(source) == content_key(source)
+    index = ToolIndex()
+    for _ in range(2):
+        assert index.sync([source]).documents == (ToolDocument("weather", "Forecast.", PARAMETERS),)
 
 
 # -- fingerprints
@@ -236,23 +241,15 @@ def test_text_moved_from_one_field_to_another_changes_the_fingerprint():
         ToolDocument("a", "bc").fingerprint,
     }
     assert len(prints) == 4
-    assert digest("ab", "c") != digest("a", "bc")
+    joined = [ToolDocument("t", examples=("ab", "c")), ToolDocument("t", examples=("a", "bc"))]
+    assert joined[0].fingerprint != joined[1].fingerprint
 
 
 def test_a_lone_surrogate_has_a_fingerprint():
     assert len(ToolDocument("a", "\ud800").fingerprint) == 16
 
 
-def test_fingerprints_are_the_same_in_every_process(run_python):
-    code = (
-        "from langchain_tool_selection._tools.documents import document_of; "
-        "schema = {'properties': {name: {'description': name * 2} for name in 'zyxabc'}}; "
-        "print(document_of({'name': 'weather', 'domain': 'meteo', 'parameters': schema}).fingerprint)"
-    )
-    assert run_python(code, hash_seed=1) == run_python(code, hash_seed=2) != ""
-
-
-# -- keys of content
+# -- tools that change
 
 
 @pytest.mark.parametrize(
@@ -261,9 +258,12 @@ def test_fingerprints_are_the_same_in_every_process(run_python):
      {"metadata": {"domain": "x"}}, {"extras": {"examples": ["x"]}}],
     ids=str,
 )  # fmt: skip
-def test_whatever_changes_a_document_changes_its_content_key(change):
+def test_a_changed_copy_of_a_tool_is_read_anew(change):
     source = weather()
-    assert content_key(source.model_copy(update=change)) != content_key(source)
+    index, changed = ToolIndex(), source.model_copy(update=change)
+    index.sync([source])
+    assert index.sync([changed]).documents == (document_of(changed),)
+    assert index.sync([source]).documents == (document_of(source),)
 
 
 def test_a_marked_copy_of_a_tool_has_the_same_document():

@@ -1,11 +1,14 @@
+"""Tools that say the same: of each group one is shown, and the selection names the others."""
+
 from __future__ import annotations
+
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_tool_selection import ToolDocument
-from langchain_tool_selection._ranking.duplicates import duplicate_of, near_duplicates
+from langchain_tool_selection import ToolDocument, ToolIndex
 
 CITY = (("city", "The city."),)
 
@@ -14,29 +17,20 @@ def tools(**descriptions: str) -> list[ToolDocument]:
     return [ToolDocument(name, text, CITY) for name, text in descriptions.items()]
 
 
-def test_a_tool_that_repeats_another_is_a_duplicate_of_the_first() -> None:
+def alike(documents: list[ToolDocument]) -> dict[str, str]:
+    """Return, for each tool that says the same as an earlier one, the first of them."""
+    return ToolIndex().sync(documents).alike
+
+
+def test_a_tool_that_repeats_another_is_like_the_first() -> None:
     documents = tools(a="Get the weather.", b="Book a table.", c="Get the weather.", d="Get the weather.")
-    assert duplicate_of(documents) == {"c": "a", "d": "a"}
-    assert near_duplicates(documents) == {"c": "a", "d": "a"}
+    assert alike(documents) == {"c": "a", "d": "a"}
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        ToolDocument("b", "Get the weather", CITY),
-        ToolDocument("b", "Get the weather.", (("city", "Name of a city."),)),
-        ToolDocument("b", "Get the weather.", (*CITY, ("day", ""))),
-    ],
-    ids=["a full stop less", "a parameter described otherwise", "a parameter more"],
-)
-def test_an_exact_duplicate_is_the_same_to_the_letter(other: ToolDocument) -> None:
-    assert duplicate_of([ToolDocument("a", "Get the weather.", CITY), other]) == {}
-
-
-def test_hints_and_domains_are_no_difference_because_a_model_does_not_see_them() -> None:
+def test_hints_domains_and_texts_of_parameters_are_no_difference() -> None:
     first = ToolDocument("a", "Get the weather.", CITY, examples=("is it raining",), domain="one")
-    second = ToolDocument("b", "Get the weather.", CITY, tags=("rain",), domain="two")
-    assert duplicate_of([first, second]) == {"b": "a"}
+    second = ToolDocument("b", "Get the weather.", (("city", "Name of it."),), tags=("rain",), domain="two")
+    assert alike([first, second]) == {"b": "a"}
 
 
 @pytest.mark.parametrize(
@@ -50,7 +44,7 @@ def test_hints_and_domains_are_no_difference_because_a_model_does_not_see_them()
     ],
 )
 def test_near_duplicates_say_the_same_words_in_the_same_order(first: str, second: str) -> None:
-    assert near_duplicates(tools(a=first, b=second)) == {"b": "a"}
+    assert alike(tools(a=first, b=second)) == {"b": "a"}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +60,7 @@ def test_near_duplicates_say_the_same_words_in_the_same_order(first: str, second
     ],
 )
 def test_one_word_that_differs_may_be_the_one_that_matters(first: str, second: str) -> None:
-    assert near_duplicates(tools(a=first, b=second)) == {}
+    assert alike(tools(a=first, b=second)) == {}
 
 
 def test_parameters_count_by_name_in_any_order() -> None:
@@ -75,17 +69,16 @@ def test_parameters_count_by_name_in_any_order() -> None:
         ToolDocument("b", "Sends it", (("text", "What."), ("to", ""))),
         ToolDocument("c", "Send it.", (("to", "Receiver."),)),
     ]
-    assert near_duplicates(documents) == {"b": "a"}
+    assert alike(documents) == {"b": "a"}
 
 
 @pytest.mark.parametrize("description", ["", "  ", "...", "the"])
 def test_tools_that_say_nothing_are_not_alike(description: str) -> None:
-    assert near_duplicates(tools(a=description, b=description)) == {}
-    assert duplicate_of(tools(a="", b="")) == {}
+    assert alike(tools(a=description, b=description)) == {}
 
 
 def test_one_name_twice_is_no_duplicate_of_itself() -> None:
-    assert duplicate_of(tools(a="Do it.") * 2) == {}
+    assert alike(tools(a="Do it.") * 2) == {}
 
 
 @given(
@@ -95,15 +88,13 @@ def test_one_name_twice_is_no_duplicate_of_itself() -> None:
 )
 def test_every_duplicate_leads_to_a_kept_one_before_it(texts: list[tuple[str, int]]) -> None:
     documents = [ToolDocument(f"t{i}", text, CITY[:n]) for i, (text, n) in enumerate(texts)]
-    exact, near = duplicate_of(documents), near_duplicates(documents)
-    for found in exact, near:
-        assert not found.keys() & set(found.values())
-        assert all(int(kept[1:]) < int(name[1:]) for name, kept in found.items())
-    for name, kept in exact.items():
-        if name in near:
-            assert near[name] == near.get(kept, kept)
+    found = alike(documents)
+    assert not found.keys() & set(found.values())
+    assert all(int(kept[1:]) < int(name[1:]) for name, kept in found.items())
 
 
 def test_ten_thousand_tools_take_less_time_than_pairs_would() -> None:
     documents = [ToolDocument(f"t{i}", f"Get the thing number {i}.") for i in range(10_000)]
-    assert near_duplicates(documents) == {}
+    catalog, start = ToolIndex().sync(documents), time.process_time()
+    assert catalog.alike == {}
+    assert time.process_time() - start < 5  # 0.2 s on a fast machine; all pairs would be fifty million

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conversations import searched_for
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_tool_selection._ranking.query import conversation_query, read_turns
 from langchain_tool_selection.evals import Case, FileError, hints_from, load_cases, save_cases
 
 HISTORY = ({"role": "user", "content": "weather in Oslo?"}, {"role": "assistant", "content": "Rain."})
@@ -125,7 +125,7 @@ def test_what_is_wrong_is_named_with_line_and_field(write, row, message):
 
 def test_what_is_searched_for_is_what_the_middleware_would_search_for():
     messages = [*HISTORY, {"role": "user", "content": CASE.query}]
-    assert CASE.search_query() == conversation_query(read_turns(messages))
+    assert CASE.search_query() == searched_for(*messages)
     assert CASE.search_query(history=False).parts == (("and in Bergen?", 1.0),)
 
 

@@ -47,30 +47,11 @@ def test_a_catalogue_holds_the_documents_in_registration_order():
         catalog.document("gone")
 
 
-def test_a_first_sync_adds_everything():
-    delta = ToolIndex().sync(TOOLS).delta
-    assert delta
-    assert (delta.added, delta.changed, delta.removed) == (
-        ("weather_lookup", "stock_price", "calculator"), (), (),
-    )  # fmt: skip
-
-
-def test_a_sync_tells_what_was_added_changed_and_removed():
-    index = ToolIndex()
-    index.sync(TOOLS)
-    changed = ToolDocument("stock_price", "Shares.")
-    delta = index.sync([changed, ToolDocument("translate_text"), CALCULATOR]).delta
-    assert (delta.added, delta.changed, delta.removed) == (
-        ("translate_text",), ("stock_price",), ("weather_lookup",),
-    )  # fmt: skip
-
-
-def test_another_order_of_the_same_tools_is_another_catalogue_that_changed_no_tool():
+def test_another_order_of_the_same_tools_is_another_catalogue():
     index = ToolIndex()
     first = index.sync(TOOLS)
     second = index.sync(TOOLS[::-1])
     assert second.fingerprint != first.fingerprint
-    assert not second.delta
 
 
 def test_the_same_tools_give_the_same_catalogue():
@@ -95,15 +76,6 @@ def test_a_catalogue_in_use_outlives_a_hundred_others():
         index.sync([ToolDocument(f"t{number}")])
         assert index.sync(TOOLS) is first
     assert index.catalog(first.fingerprint) is first
-
-
-def test_a_delta_is_against_the_catalogue_synced_before_even_if_that_was_known_already():
-    index = ToolIndex()
-    index.sync([WEATHER])
-    index.sync([STOCK])
-    index.sync([WEATHER])
-    delta = index.sync([WEATHER, CALCULATOR]).delta
-    assert (delta.added, delta.removed) == (("calculator",), ())
 
 
 def test_of_two_tools_with_one_name_the_first_counts():
@@ -161,6 +133,16 @@ def test_many_threads_each_get_the_catalogue_of_their_own_tools():
 
 
 # -- search
+
+
+async def test_a_text_is_searched_for_like_a_query_of_that_text():
+    catalog = ToolIndex().sync(TOOLS)
+    hits = catalog.search(Query.of("weather forecast"))
+    assert names(hits) == ["weather_lookup"]
+    assert catalog.search("weather forecast") == await catalog.asearch("weather forecast") == hits
+    assert catalog.search(" ") == []
+    with pytest.raises(TypeError, match="a search takes a Query or a string, got int"):
+        catalog.search(3)
 
 
 def test_hits_come_best_first_and_ties_in_registration_order():

@@ -76,8 +76,49 @@ def test_a_private_folder_imports_only_private_folders_and_what_stands_on_its_ow
     assert public <= {"portable", "cost"}
 
 
-def test_nobody_inside_imports_the_face_of_the_package():
-    assert [name for name, targets in ARROWS.items() if NAME in targets] == []
+def eager_imports(tree: ast.AST) -> Iterator[str]:
+    """Yield what is imported as soon as the module is: not in functions, and not for type checkers only."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not (
+            isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        ):
+            yield from eager_imports(node)
+
+
+EAGER = {name: set(eager_imports(ast.parse(path.read_text("utf-8")))) for name, path in INSIDE.items()}
+BELOW = ("_ground", "_tools", "_ranking", "_selection", "portable", "registry", "router", "cost")
+
+
+def reached_from(module: str) -> set[str]:
+    """Return all modules that importing one imports, itself included."""
+    reached, left = set[str](), {module}
+    while left:
+        reached |= (here := left)
+        left = {target for name in here for target in EAGER.get(name, ())} & INSIDE.keys() - reached
+    return reached
+
+
+def agent_in(module: str) -> bool:
+    imported = {name for reached in reached_from(module) for name in EAGER[reached]}
+    return any(name.startswith(("langchain.agents", "langgraph")) for name in imported)
+
+
+@pytest.mark.parametrize("module", [name for name in INSIDE if room_of(name) in BELOW])
+def test_what_lies_below_the_run_knows_no_agent(module):
+    assert not agent_in(module)
+
+
+def test_what_lies_above_does():
+    assert agent_in(f"{NAME}.middleware")
+
+
+def test_no_private_folder_imports_the_face_of_the_package():
+    private = {name: targets for name, targets in ARROWS.items() if room_of(name).startswith("_")}
+    assert [name for name, targets in private.items() if NAME in targets] == []
 
 
 @pytest.mark.parametrize("path", MODULES.values(), ids=MODULES)

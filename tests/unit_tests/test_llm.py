@@ -281,18 +281,6 @@ def test_the_call_has_the_mark_of_langchains_own_internal_calls_where_agents_are
     assert internal_call_metadata().items() <= started.metadata.items()
 
 
-def test_ranking_with_a_model_loads_no_agents(run_python):
-    code = (
-        "import sys\n"
-        "from langchain_tool_selection import LLMRanker, Query, ToolDocument\n"
-        "from langchain_tool_selection.testing import ScriptedChatModel\n"
-        "tools = (ToolDocument('send_a'), ToolDocument('send_b'))\n"
-        "hits = LLMRanker(ScriptedChatModel(script=['[2]'])).rank(Query.of('send'), tools)\n"
-        "print(hits[0].name, 'langchain.agents' in sys.modules)"
-    )
-    assert run_python(code) == "send_b False"
-
-
 # -- settings
 
 

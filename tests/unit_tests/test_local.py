@@ -92,6 +92,7 @@ def test_a_missing_package_is_an_import_error_that_says_how_to_install_it(monkey
         LocalEmbeddings()
 
 
+@pytest.mark.process
 def test_the_applications_logging_stays_as_it_is(run_python):
     pytest.importorskip("wordllama")
     code = (
@@ -99,8 +100,3 @@ def test_the_applications_logging_stays_as_it_is(run_python):
         "print(logging.getLogger().handlers, logging.getLogger().level)"
     )
     assert run_python(code) == f"[] {logging.WARNING}"
-
-
-def test_importing_the_module_does_not_import_the_package(run_python):
-    code = "import sys, langchain_tool_selection.local; print('wordllama' in sys.modules)"
-    assert run_python(code) == "False"

@@ -1,11 +1,12 @@
 import pytest
+from grouped import grouped
 from langchain_core.tools import tool
 
 from langchain_tool_selection import Discovery, Hit, LexicalRanker, ToolSelectionMiddleware, lexical_score
 
 
 def construct(**settings):
-    return ToolSelectionMiddleware(**settings)
+    return ToolSelectionMiddleware(**grouped(**settings))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,8 @@ def test_an_unknown_setting_is_an_error_that_names_it():
     [
         ({"top_k": -1}, "top_k must be 0 or more, got -1"),
         ({"keep_used": -1}, "keep_used must be 0 or more, got -1"),
-        ({"activate_above": -1}, "activate_above must be 15 or more, got -1"),
+        ({"activate_above": -1}, "activate_above must be 0 or more, got -1"),
+        ({"activate_above": 14}, "activate_above must be top_k=15 or more, got 14"),
         ({"max_pins": 0}, "max_pins must be 1 or more, got 0"),
         (
             {"exposure": "all_at_once"},

@@ -1,16 +1,90 @@
-"""What is known about a model, and which exposure "auto" takes for it."""
+"""Which exposure "auto" takes for a model: seen in what the hook of the middleware makes of a request."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import logging
+from functools import cache
+from typing import Any, NamedTuple
 
 import pytest
+from langchain.agents.middleware import ModelRequest, ModelResponse
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import FakeListChatModel, GenericFakeChatModel
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.tools import BaseTool, StructuredTool
 from langchain_openai import AzureChatOpenAI, ChatOpenAI
+from langgraph.runtime import Runtime
 
-from langchain_tool_selection._exposure.models import ModelTraits, automatic
-from langchain_tool_selection.testing import ScriptedChatModel
+from langchain_tool_selection import ToolSelectionMiddleware
+from langchain_tool_selection.testing import ScriptedChatModel, call
+
+TRANSPORTS = ("tool_addition", "tool_reference", "additional_tools")
+TOOLS = {"send_email": "Send an email.", "play_music": "Play music.", "lock_door": "Lock the door."}
+
+
+@cache
+def tools() -> list[BaseTool]:
+    return [
+        StructuredTool.from_function(func=lambda text="": "", name=name, description=description)
+        for name, description in TOOLS.items()
+    ]
+
+
+class Shown(NamedTuple):
+    """How a model call was shown its tools.
+
+    Attributes:
+        exposure: By name; `None` where all tools are sent.
+        transport: The provider's way by which a tool was added to the conversation, if one was.
+        revealed: What the second user message added to the conversation, unasked.
+    """
+
+    exposure: str | None
+    transport: str | None
+    revealed: list[str]
+
+
+def shown_to(model: Any, settings: dict[str, Any] | None = None, exposure: str = "auto") -> Shown:
+    """Play a search and a change of topic for a model through the hook, and return how it was shown tools."""
+    selection = ToolSelectionMiddleware(top_k=1, exposure=exposure)
+    everything, state, requests, events = [*selection.tools, *tools()], {}, [], []
+    search = call("discover_tools", names=["play_music"])
+    answer = ToolMessage("Found.", tool_call_id=search.tool_calls[0]["id"], name="discover_tools")
+    messages: list[Any] = [HumanMessage("send an email", id="1")]
+    for more, found in (
+        ([], []),
+        ([search, answer], ["play_music"]),
+        ([AIMessage("Done."), HumanMessage("lock the door", id="2")], []),
+    ):
+        messages = [*messages, *more]
+        state = {
+            **state,
+            "messages": messages,
+            "tool_selection_pinned": [*state.get("tool_selection_pinned", []), *found],
+        }
+        request = ModelRequest(
+            model=model,
+            messages=messages,
+            tools=everything,
+            state=state,
+            model_settings=dict(settings or {}),
+            tool_choice=None,
+            system_message=None,
+            response_format=None,
+            runtime=Runtime(stream_writer=events.append),
+        )
+        response = selection.wrap_model_call(
+            request, lambda sent: requests.append(sent) or ModelResponse([AIMessage("Done.")])
+        )
+        state = {**state, **(getattr(getattr(response, "command", None), "update", None) or {})}
+    if not events:
+        assert [tool.name for tool in requests[0].tools] == [*TOOLS]
+        return Shown(None, None, [])
+    sent = json.dumps([requests[1].messages, [tool.extras for tool in requests[1].tools]], default=repr)
+    used = [name for name in TRANSPORTS if f"'{name}'" in sent or f'"{name}"' in sent]
+    return Shown(events[0]["exposure"], used[0] if used else None, events[-1]["revealed"])
+
 
 OFF = {"type": "disabled"}
 ON = {"type": "enabled", "budget_tokens": 2000}
@@ -86,8 +160,8 @@ def elsewhere(provider: str, named: str) -> Any:
     ],
 )
 def test_auto_takes_the_cheapest_exposure_that_the_provider_accepts(make, transport, exposure):
-    traits = ModelTraits.of(make())
-    assert (traits.transport, automatic(traits)) == (transport, exposure)
+    shown = shown_to(make())
+    assert (shown.transport, shown.exposure) == (transport, exposure)
 
 
 def test_azure_with_responses_is_asked_like_openai():
@@ -99,9 +173,7 @@ def test_azure_with_responses_is_asked_like_openai():
         use_responses_api=True,
     )
     can = bool((client.profile or {}).get("mid_conversation_tools"))
-    traits = ModelTraits.of(client)
-    assert traits.caches
-    assert automatic(traits) == ("append" if can else "grow")
+    assert shown_to(client).exposure == ("append" if can else "grow")
 
 
 @pytest.mark.parametrize(
@@ -126,55 +198,63 @@ def test_azure_with_responses_is_asked_like_openai():
     ],
 )
 def test_the_models_that_bind_thinking_to_the_tools_are_known_by_name(name, checks):
-    assert ModelTraits.of(elsewhere("anthropic", name)).checks_prefix is checks
+    # Through this client no tool can be added in mid-conversation, and the array must not change.
+    assert shown_to(elsewhere("anthropic", name)).exposure == (None if checks else "grow")
 
 
-@pytest.mark.parametrize(
-    ("name", "thinking", "thinks"),
-    [
-        ("claude-opus-5-5", None, True),
-        ("claude-opus-5-5", OFF, False),
-        ("claude-opus-5-5", {"type": "adaptive"}, True),
-        ("claude-sonnet-4-5", None, False),
-        ("claude-sonnet-4-5", ON, True),
-        ("claude-sonnet-4-5", OFF, False),
-    ],
-)
-@pytest.mark.parametrize("how", ["client", "bound", "call"])
-def test_thinking_is_read_from_the_client_what_is_bound_and_the_call(name, thinking, thinks, how):
+def settings_of(how: str, name: str, thinking: Any) -> tuple[Any, dict[str, Any]]:
+    """Return a model and a call's settings that say of thinking what `thinking` does."""
     if how == "client":
-        traits = ModelTraits.of(claude(name, thinking=thinking))
-    elif how == "bound":
-        model = claude(name)
-        traits = ModelTraits.of(model.bind(thinking=thinking) if thinking else model)
-    else:
-        traits = ModelTraits.of(claude(name), {"thinking": thinking} if thinking else {})
-    assert traits.thinks is thinks
+        return claude(name, thinking=thinking), {}
+    model = claude(name)
+    if how == "bound":
+        return (model.bind(thinking=thinking) if thinking else model), {}
+    return model, ({"thinking": thinking} if thinking else {})
+
+
+HOWS = pytest.mark.parametrize("how", ["client", "bound", "call"])
+
+
+@HOWS
+@pytest.mark.parametrize(("thinking", "thinks"), [(None, True), (OFF, False), ({"type": "adaptive"}, True)])
+def test_a_model_that_checks_its_prefix_thinks_unless_it_is_switched_off(how, thinking, thinks, caplog):
+    model, settings = settings_of(how, "claude-opus-5-5", thinking)
+    with caplog.at_level(logging.WARNING, "langchain_tool_selection"):
+        assert shown_to(model, settings, "grow").exposure == "grow"
+    assert ("after it has thought" in caplog.text) is thinks
+
+
+@HOWS
+@pytest.mark.parametrize(("thinking", "thinks"), [(None, False), (OFF, False), (ON, True)])
+def test_another_model_thinks_if_it_is_told_to(how, thinking, thinks):
+    # A reference needs a search to stand in, and for a model that thinks none can be staged.
+    shown = shown_to(*settings_of(how, "claude-sonnet-4-5", thinking))
+    assert shown.revealed == ([] if thinks else ["lock_door"])
 
 
 def test_what_the_call_says_of_thinking_wins_over_the_client():
-    model = claude("claude-opus-5-5", thinking=ON).bind(thinking=ON)
-    assert not ModelTraits.of(model, {"thinking": OFF}).thinks
+    model = claude("claude-sonnet-4-5", thinking=ON).bind(thinking=ON)
+    assert shown_to(model, {"thinking": OFF}).revealed == ["lock_door"]
 
 
 def test_without_thinking_a_prefix_checking_model_may_grow_elsewhere():
     model = elsewhere("amazon_bedrock", "anthropic.claude-opus-5-5").bind(thinking=OFF)
-    assert automatic(ModelTraits.of(model)) == "grow"
+    assert shown_to(model).exposure == "grow"
 
 
 def test_arguments_bound_to_a_model_do_not_hide_it():
     bound = claude("claude-sonnet-4-5").bind(stop=["."])
-    assert automatic(ModelTraits.of(bound)) == "append"
-    assert ModelTraits.of(bound.bind(max_tokens=10)) == ModelTraits.of(claude("claude-sonnet-4-5"))
+    assert shown_to(bound) == shown_to(bound.bind(max_tokens=10)) == shown_to(claude("claude-sonnet-4-5"))
+    assert shown_to(bound).exposure == "append"
 
 
 def test_responses_bound_as_an_argument_count_as_the_client_routes_them():
     model = gpt("gpt-5.5").bind(reasoning={"effort": "low"})
-    assert automatic(ModelTraits.of(model)) in {"append", "grow"}
+    assert shown_to(model).exposure in {"append", "grow"}
 
 
 def test_a_model_that_is_chosen_when_it_is_called_is_unknown():
-    assert automatic(ModelTraits.of(init_chat_model(configurable_fields="any"))) == "per_turn"
+    assert shown_to(init_chat_model(configurable_fields="any")).exposure == "per_turn"
 
 
 def test_a_configurable_model_with_a_default_never_gets_what_the_default_refuses():
@@ -182,7 +262,7 @@ def test_a_configurable_model_with_a_default_never_gets_what_the_default_refuses
     model = init_chat_model(
         "anthropic:claude-opus-5-5", api_key="none", configurable_fields=("model", "model_provider")
     )
-    assert automatic(ModelTraits.of(model)) in {None, "append"}
+    assert shown_to(model).exposure in {None, "append"}
 
 
 def test_a_model_that_fails_to_report_is_unknown():
@@ -190,4 +270,4 @@ def test_a_model_that_fails_to_report_is_unknown():
         def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> Any:
             raise RuntimeError
 
-    assert ModelTraits.of(Broken(script=[])) == ModelTraits()
+    assert shown_to(Broken(script=[])).exposure == "per_turn"

@@ -219,12 +219,3 @@ def test_a_tool_without_a_name_is_an_error_that_says_what_a_tool_looks_like(tool
 
 def test_a_description_that_is_no_string_counts_as_none():
     assert discover([{"name": "weather", "description": None}, {"name": "x", "description": 5}], "5") is None
-
-
-def test_importing_it_loads_the_standard_library_only(run_python):
-    code = (
-        "import sys; before = set(sys.modules); import langchain_tool_selection.portable; "
-        "new = {name.partition('.')[0] for name in set(sys.modules) - before}; "
-        "print(*sorted(new - sys.stdlib_module_names))"
-    )
-    assert run_python(code) == "langchain_tool_selection"

@@ -249,19 +249,10 @@ class TestRegister:
 
     def test_other_scripts_are_found_and_sent_as_they_are(self) -> None:
         registry = ToolRegistry()
-        registry.register("天气", "查询城市的天气。", parameters("城市", required=("城市",)))
-        registry.register("почта", "Отправить письмо.", parameters("кому"), tags=["✉️"])
-        assert registry.route_tools("今天天气怎么样", 1) == ["天气"]
-        assert registry.route_tools("отправь письма", 1) == ["почта"]
-        payload = registry.serialize(["天气"], prune=SchemaPruning())
+        registry.register("tianqi", "查询城市的天气。", parameters("城市", required=("城市",)))
+        registry.register("pochta", "Отправить письмо.", parameters("кому"), tags=["✉️"])
+        assert registry.route_tools("今天天气怎么样", 1) == ["tianqi"]
+        assert registry.route_tools("отправь письма", 1) == ["pochta"]
+        payload = registry.serialize(["tianqi"], prune=SchemaPruning())
         assert "城市" in json.dumps(payload.tools, ensure_ascii=False)
         assert payload.tokens > 10
-
-
-def test_it_needs_no_agent_framework(run_python: Any) -> None:
-    code = (
-        "import sys; from langchain_tool_selection import ToolRegistry, SchemaPruning\n"
-        "r = ToolRegistry(); r.register('a', 'Run tests.'); r.serialize(r.route_tools('run'), prune=SchemaPruning())\n"
-        "print([m for m in ('langchain.agents', 'langgraph') if m in sys.modules])"
-    )
-    assert run_python(code) == "[]"

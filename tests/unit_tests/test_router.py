@@ -195,15 +195,3 @@ def test_a_bad_setting_is_an_error_that_names_it(settings, message):
 def test_a_model_of_another_kind_is_an_error():
     with pytest.raises(TypeError, match="model must be a LangChain chat model"):
         ToolRouter(TOOLS, model=5)
-
-
-def test_routing_loads_no_agents(run_python):
-    code = (
-        "import sys\n"
-        "from langchain_tool_selection import ToolRouter\n"
-        "from langchain_tool_selection.testing import ScriptedChatModel\n"
-        "tools = [{'name': 'send_a'}, {'name': 'send_b'}]\n"
-        "route = ToolRouter(tools, model=ScriptedChatModel(script=['send_b'])).route('send')\n"
-        "print(route.tool, route.tier, 'langchain.agents' in sys.modules)"
-    )
-    assert run_python(code) == "send_b model False"

@@ -1,15 +1,26 @@
-import copy
+"""How the agent's state takes what is written under our keys: its reducers, as LangGraph finds them."""
+
 import json
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain.agents.middleware.types import PrivateStateAttr
 
-from langchain_tool_selection._run.state import ToolSelectionState, last_write
-from langchain_tool_selection._selection.pins import merge_pins, pins_in
-from langchain_tool_selection._selection.record import THREAD, ThreadRecord
+from langchain_tool_selection import ToolSelectionMiddleware
+
+PINS, THREAD, USAGE = "tool_selection_pinned", "tool_selection_thread", "tool_selection_usage"
+HINTS = get_type_hints(ToolSelectionMiddleware.state_schema, include_extras=True)
+
+
+def marks(key: str) -> tuple[Any, ...]:
+    # NotRequired[Annotated[...]]: the annotations are those of its only argument.
+    annotated = getattr(HINTS[key], "__args__", (HINTS[key],))[0]
+    return getattr(annotated, "__metadata__", None) or HINTS[key].__metadata__
+
+
+merge_pins, last_write, add_usage = (marks(key)[-1] for key in (PINS, THREAD, USAGE))
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -42,7 +53,7 @@ def test_new_pins_are_appended_each_once_in_the_order_they_came():
     ids=repr,
 )
 def test_garbage_on_either_side_is_read_for_the_names_in_it(garbage, read):
-    assert list(dict.fromkeys(pins_in(garbage))) == read
+    assert merge_pins([], garbage) == read
     assert merge_pins(garbage, ["new"]) == [*read, "new"]
     assert merge_pins(["old"], garbage) == ["old", *read]
 
@@ -67,81 +78,36 @@ def test_the_reducer_changes_neither_of_its_arguments():
     assert (current, update) == (["a"], ["b"])
 
 
-def test_a_set_of_pins_has_the_same_order_in_every_process(run_python):
-    code = (
-        "from langchain_tool_selection._selection.pins import merge_pins; "
-        "print(merge_pins([], {f'tool_{i}' for i in range(12)}))"
-    )
-    assert run_python(code, hash_seed=1) == run_python(code, hash_seed=2)
-
-
-# -- the record of a turn
-
-
-def test_a_record_survives_a_json_round_trip():
-    record = ThreadRecord("key", ("b", "a"), ("a", "b", "c"), "f" * 16)
-    state = json.loads(json.dumps({THREAD: record.to_state()}))
-    assert ThreadRecord.from_state(state) == record
-
-
-def test_what_from_state_reads_is_not_changed_by_it():
-    state = {THREAD: ThreadRecord("key", ("a",)).to_state()}
-    before = copy.deepcopy(state)
-    ThreadRecord.from_state(state)
-    assert state == before
-
-
-@pytest.mark.parametrize(
-    "state", [None, {}, 5, {THREAD: None}, {THREAD: {}}, {THREAD: "x"}, {THREAD: []}], ids=repr
-)
-def test_a_state_without_a_record_gives_none(state):
-    assert ThreadRecord.from_state(state) is None
-
-
-def test_a_record_of_another_version_is_not_understood():
-    assert ThreadRecord.from_state({THREAD: {**ThreadRecord("key").to_state(), "version": 999}}) is None
-
-
-def test_half_a_character_which_json_can_hold_and_no_checkpointer_write_is_no_text():
+def test_half_a_character_which_json_can_hold_and_no_checkpointer_write_is_no_name():
     half = "send\ud800email"
-    texts = dict.fromkeys(("key", "catalog", "exposure", "start"), half)
-    lists = {key: [half, "send_email"] for key in ("matched", "shown", "array")}
-    record = {"version": 1, **texts, **lists, "reveals": [[half, "a"], ["m", half, "b"]]}
-    read = ThreadRecord.from_state({THREAD: {**record, "overview": {half: 1, "mail": 2}}})
-    json.dumps(read.to_state(), ensure_ascii=False).encode()
-    assert (read.shown, read.overview) == (("send_email",), {"mail": 2})
     assert merge_pins([half, "send_email"], {half}) == ["send_email"]
 
 
-def test_a_damaged_record_is_read_for_what_is_sound_in_it():
-    damaged = {**ThreadRecord().to_state(), "key": 5, "matched": ["a", None, 7], "shown": "b", "catalog": {}}
-    assert ThreadRecord.from_state({THREAD: damaged}) == ThreadRecord("", ("a",), ("b",), "")
+# -- the other keys
 
 
-@given(st.dictionaries(st.sampled_from(["version", "key", "matched", "shown", "catalog"]), JSON | st.just(1)))
-def test_no_json_value_breaks_reading_a_record(value):
-    record = ThreadRecord.from_state({THREAD: value})
-    assert record is None or all(isinstance(name, str) for name in record.matched + record.shown)
-
-
-def test_the_newest_turn_wins():
+def test_the_newest_record_counts():
     assert last_write({"a": 1}, {"b": 2}) == {"b": 2}
+
+
+@given(JSON, JSON)
+def test_whatever_was_written_as_usage_adds_up_to_counts(current, update):
+    total = add_usage(current, update)
+    assert set(total) == {"calls", "input_tokens", "cache_read", "cache_write"}
+    assert all(type(count) is int and count >= 0 for count in total.values())
+    assert add_usage(total, None) == total == add_usage(None, total)
 
 
 # -- the schema
 
 
-@pytest.mark.parametrize(("key", "reducer"), [("tool_selection_pinned", merge_pins), (THREAD, last_write)])
-def test_every_key_is_private_and_has_its_reducer_last(key, reducer):
-    hints = get_type_hints(ToolSelectionState, include_extras=True)
-    # NotRequired[Annotated[...]]: the annotations are those of its only argument.
-    annotated = getattr(hints[key], "__args__", (hints[key],))[0]
-    metadata = getattr(annotated, "__metadata__", None) or hints[key].__metadata__
-    assert metadata[-1] is reducer
-    assert any(mark is PrivateStateAttr for mark in metadata)
+@pytest.mark.parametrize("key", [PINS, THREAD, USAGE])
+def test_every_key_is_private_and_has_its_reducer_last(key):
+    assert callable(marks(key)[-1])
+    assert marks(key)[-1] is not PrivateStateAttr
+    assert any(mark is PrivateStateAttr for mark in marks(key))
 
 
 def test_every_annotation_resolves_at_run_time():
-    hints = get_type_hints(ToolSelectionState, include_extras=True)
-    assert {"messages", "tool_selection_pinned", THREAD} <= set(hints)
-    assert not any(isinstance(hint, str) for hint in hints.values())
+    assert {"messages", PINS, THREAD, USAGE} <= set(HINTS)
+    assert not any(isinstance(hint, str) for hint in HINTS.values())

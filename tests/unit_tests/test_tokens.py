@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.messages.utils import count_tokens_approximately
 
-from langchain_tool_selection._tools.tokens import _ENCODINGS, TokenCount, count_tokens
+from langchain_tool_selection import TokenCount, count_tokens
 from langchain_tool_selection.testing import ScriptedChatModel
 
 TOOLS: list[dict[str, Any]] = [
@@ -51,74 +51,82 @@ def test_what_cannot_be_sent_cannot_be_counted() -> None:
         count_tokens([{"name": "t", "default": Path()}])
 
 
-# The vocabularies themselves are megabytes and are not on every machine: a made-up one stands for them.
+# The vocabularies themselves are megabytes and are not on every machine: made-up ones stand for them.
 VOCABULARY = b"".join(b"%s %d\n" % (b64encode(bytes([byte])), byte) for byte in range(256))
+ENCODINGS = "https://openaipublic.blob.core.windows.net/encodings"
+"""Where tiktoken gets its vocabularies from; its cache goes by their addresses."""
 
-
-@pytest.fixture
-def tiktoken_cache(tmp_path: Path, run_python: Any) -> Any:
-    pytest.importorskip("tiktoken")
-
-    def run(content: bytes | None, *models: str, disabled: bool = False) -> list[list[Any]]:
-        """Count in a new process whose tiktoken has `content` as its cached vocabulary and no network."""
-        url = f"{_ENCODINGS}/made_up.tiktoken"
-        if content is not None:
-            (tmp_path / hashlib.sha1(url.encode()).hexdigest()).write_bytes(content)
-        code = f"""
-import json, os, socket
-os.environ["TIKTOKEN_CACHE_DIR"] = {"" if disabled else str(tmp_path)!r}
+IN_A_NEW_PROCESS = """
+import json, os, socket, sys
+cache, named, missing = {folder!r}, ("gpt-there", "openai:gpt-there", "openai/gpt-there", "ft:gpt-there:us"), "gpt-missing"
 def refuse(*_, **__): raise AssertionError("a connection was made")
 socket.socket.connect = refuse
 socket.getaddrinfo = refuse
+os.environ["TIKTOKEN_CACHE_DIR"] = cache
 from tiktoken import model, registry
 from tiktoken_ext import openai_public
-def made_up():
-    ranks = load_tiktoken_bpe({url!r}, expected_hash={hashlib.sha256(VOCABULARY).hexdigest()!r})
-    return {{"name": "made_up", "pat_str": ".", "mergeable_ranks": ranks, "special_tokens": {{}}}}
-made_up.__globals__["load_tiktoken_bpe"] = openai_public.load_tiktoken_bpe
+def encoding(name):
+    def made_up():
+        ranks = load_tiktoken_bpe(f"{encodings}/{{name}}.tiktoken", expected_hash={expected!r})
+        return {{"name": name, "pat_str": ".", "mergeable_ranks": ranks, "special_tokens": {{}}}}
+    made_up.__globals__["load_tiktoken_bpe"] = openai_public.load_tiktoken_bpe
+    return made_up
 registry.list_encoding_names()
-registry.ENCODING_CONSTRUCTORS["made_up"] = made_up
-model.MODEL_TO_ENCODING["gpt-made-up"] = model.MODEL_TO_ENCODING["ft:gpt-made-up:us"] = "made_up"
-from langchain_tool_selection._tools.tokens import count_tokens
-print(json.dumps([count_tokens([{{"name": "t"}}], name) for name in {models!r}]))
+for name in ("there", "missing", "off"):
+    registry.ENCODING_CONSTRUCTORS[name] = encoding(name)
+    model.MODEL_TO_ENCODING[f"gpt-{{name}}"] = model.MODEL_TO_ENCODING[f"ft:gpt-{{name}}:us"] = name
+from langchain_tool_selection import count_tokens
+def counted(*names): return [count_tokens([{{"name": "t"}}], name) for name in names]
+results = {{"there": counted(*named), "missing": counted(missing)}}
+os.environ["TIKTOKEN_CACHE_DIR"] = ""
+results["off"] = counted("gpt-off")
+sys.modules["tiktoken"] = None
+results["not installed"] = counted("gpt-4o")
+print(json.dumps(results))
 """
-        return json.loads(run_python(code))
-
-    return run
 
 
-def test_openais_models_are_counted_by_their_tokenizer_if_its_vocabulary_is_there(
-    tiktoken_cache: Any,
-) -> None:
-    names = ("gpt-made-up", "openai:gpt-made-up", "openai/gpt-made-up", "ft:gpt-made-up:us")
-    compact = len('{"name":"t"}')  # one token a byte
-    assert tiktoken_cache(VOCABULARY, *names) == [[compact, "tiktoken:made_up"]] * 4
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory, run_python: Any) -> Any:
+    """Count in a process whose tiktoken has two made-up vocabularies in its cache, and no network."""
+    pytest.importorskip("tiktoken")
+    folder = tmp_path_factory.mktemp("tiktoken")
+    for name in ("there", "off"):
+        address = f"{ENCODINGS}/{name}.tiktoken"
+        (folder / hashlib.sha1(address.encode()).hexdigest()).write_bytes(VOCABULARY)
+    settings = {
+        "folder": str(folder),
+        "encodings": ENCODINGS,
+        "expected": hashlib.sha256(VOCABULARY).hexdigest(),
+    }
+    return json.loads(run_python(IN_A_NEW_PROCESS.format(**settings)))
 
 
-def test_nothing_is_downloaded(tiktoken_cache: Any) -> None:
-    assert tiktoken_cache(None, "gpt-made-up")[0][1] == "approximate"
+@pytest.mark.process
+class TestTokenizer:
+    def test_openais_models_are_counted_by_their_tokenizer_if_its_vocabulary_is_there(
+        self, counted: Any
+    ) -> None:
+        compact = len('{"name":"t"}')  # one token a byte
+        assert counted["there"] == [[compact, "tiktoken:there"]] * 4
 
+    def test_nothing_is_downloaded(self, counted: Any) -> None:
+        assert counted["missing"][0][1] == "approximate"
 
-def test_a_cache_that_is_switched_off_holds_nothing(tiktoken_cache: Any) -> None:
-    assert tiktoken_cache(VOCABULARY, "gpt-made-up", disabled=True)[0][1] == "approximate"
+    def test_a_cache_that_is_switched_off_holds_nothing(self, counted: Any) -> None:
+        assert counted["off"][0][1] == "approximate"
+
+    def test_it_needs_no_tiktoken(self, counted: Any) -> None:
+        assert counted["not installed"][0][1] == "approximate"
 
 
 def test_the_installed_tiktoken_still_loads_from_there() -> None:
-    # What `_tokens` relies on inside tiktoken. If this fails, counts fall back to the approximation.
+    # What counting relies on inside tiktoken. If this fails, counts fall back to the approximation.
     public = pytest.importorskip("tiktoken_ext.openai_public")
     for name in ("o200k_base", "cl100k_base"):
-        assert f"{_ENCODINGS}/{name}.tiktoken" in public.ENCODING_CONSTRUCTORS[name].__code__.co_consts
+        assert f"{ENCODINGS}/{name}.tiktoken" in public.ENCODING_CONSTRUCTORS[name].__code__.co_consts
 
 
 @pytest.mark.parametrize("attribute", ["model_name", "model"])
 def test_a_chat_model_says_its_own_name(attribute: str) -> None:
     assert count_tokens(TOOLS, SimpleNamespace(**{attribute: "gpt-5.5"})) == count_tokens(TOOLS, "gpt-5.5")
-
-
-def test_it_needs_no_tiktoken(run_python: Any) -> None:
-    code = (
-        "import sys; sys.modules['tiktoken'] = None\n"
-        "from langchain_tool_selection._tools.tokens import count_tokens\n"
-        "print(count_tokens([{'name': 't'}], 'gpt-4o').counter)"
-    )
-    assert run_python(code) == "approximate"

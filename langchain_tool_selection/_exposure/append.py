@@ -1,0 +1,105 @@
+"""`"append"`: the tools array is selected at a thread's first user message, and keeps its bytes.
+
+What is shown later is added to the conversation, in the provider's own form (a transport), behind the message
+that brought it up. Each addition keeps its place and its bytes, so that all that the provider has cached, or
+has bound its thinking to, stays true. An addition costs its own tokens and no more, so a user message may
+add tools that nobody asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from langchain_tool_selection._exposure.base import CallContext, Rendered, constant_array, left_of
+from langchain_tool_selection._ground.messages import has_thinking, message_mark
+from langchain_tool_selection._selection.policy import Selection
+from langchain_tool_selection._selection.record import Reveal, ThreadRecord
+
+if TYPE_CHECKING:
+    from langchain.agents.middleware.types import ModelRequest, ModelResponse
+    from langchain_core.messages import AIMessage
+
+    from langchain_tool_selection._exposure.transports.base import Transport
+
+_BUDGET = (3, 50)
+"""How many tools a user message, and a thread, may add unasked. From `benchmarks.multiturn`: more than three
+at once are not used, and each that is used saves a search."""
+
+
+@dataclass(frozen=True)
+class Append:
+    """Adds tools to the conversation. See `Exposure` for each member.
+
+    Attributes:
+        transport: The provider's form.
+        search_tool: The search tool's name; `None` without one, which some transports cannot be.
+        thinks: Whether the model thinks, or has thought in this conversation.
+    """
+
+    transport: Transport
+    search_tool: str | None
+    thinks: bool
+
+    name: ClassVar[str] = "append"
+    keeps: ClassVar[bool] = True
+    ranks: ClassVar[bool] = True
+    additions_reset_cache: ClassVar[bool] = False
+    uses_call_tool: ClassVar[bool] = False
+
+    @classmethod
+    def suits(cls, context: CallContext) -> bool:
+        return cls.of(context) is not None
+
+    @classmethod
+    def of(cls, context: CallContext) -> Append | None:
+        transport = context.traits.transport
+        if transport is None or (transport.lives_in_searches and context.search_tool is None):
+            return None
+        return cls(transport, context.search_tool, context.traits.thinks or has_thinking(context.messages))
+
+    @property
+    def _needs_a_search(self) -> bool:
+        return self.transport.lives_in_searches and self.thinks
+
+    def max_additions(self, record: ThreadRecord) -> int:
+        return 0 if self._needs_a_search else left_of(_BUDGET, record)
+
+    def render(
+        self,
+        request: ModelRequest[Any],
+        selection: Selection,
+        tools: Mapping[str, Any],
+        record: ThreadRecord,
+    ) -> Rendered:
+        from langchain_tool_selection._exposure import reveal  # noqa: PLC0415 - see `base`
+
+        array = constant_array(selection, tools, record)
+        marks = {message_mark(message) for message in request.messages}
+        # A compaction may have taken the message that a reveal stood behind. Its tools are due again.
+        reveals = [one for one in record.reveals if one.anchor in marks]
+        visible = {*array, *(name for one in reveals for name in one.names)}
+        due = [name for name in selection.names if name not in visible]
+        anchor = reveal.newest_anchor(request)
+        carried: Sequence[str] = due if anchor is not None else ()
+        if self._needs_a_search:
+            carried = reveal.found_at_end(request.messages)
+        array += tuple(name for name in due if name not in carried)
+        revealed = tuple(name for name in due if name in carried)
+        if revealed:
+            reveals.append(Reveal(message_mark(anchor), revealed))
+        sent = reveal.with_reveals(
+            request,
+            tools,
+            array=array,
+            reveals=reveals,
+            transport=self.transport,
+            search_tool=self.search_tool,
+        )
+        return Rendered(sent, array, tuple(reveals), revealed)
+
+    def receive(
+        self, response: ModelResponse[Any] | AIMessage, tools: Mapping[str, Any]
+    ) -> ModelResponse[Any] | AIMessage:
+        return response

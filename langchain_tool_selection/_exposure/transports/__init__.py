@@ -1,0 +1,1 @@
+"""The providers' own forms for adding tools in mid-conversation, one a file."""

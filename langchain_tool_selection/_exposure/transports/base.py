@@ -1,0 +1,136 @@
+"""What a transport is: one provider's form for adding tools to a conversation that has begun.
+
+Some providers let tools join behind a message, so that the tools array keeps its bytes and all that was
+cached stays readable. Each has a form of its own, and only some clients pass it on. A transport knows which
+models can carry the form, which tools the provider takes in it, and how it is written. Where additions stand
+and what belongs to a thread is not its business: `_exposure.reveal` decides that for all transports.
+
+To add one: a class in a file of its own here, and a line in `transports.registry`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from langchain_core.messages import SystemMessage, ToolMessage
+from langchain_core.tools import BaseTool
+
+OURS = {"lc_source": "tool_selection"}
+"""Marks messages that are in a request only, as LangChain marks summaries."""
+
+
+class Place(NamedTuple):
+    """Where tools are added.
+
+    Attributes:
+        anchor: Index of the message that brought the tools up.
+        behind: Index of the message that the addition stands behind: the anchor or a later one.
+        tools: The tools, in the order they were added; never empty.
+    """
+
+    anchor: int
+    behind: int
+    tools: Sequence[BaseTool]
+
+
+class Transport(Protocol):
+    """One provider's form for adding tools to a conversation.
+
+    Equal input must give equal bytes, in any process: a provider matches what it has cached exactly. A
+    transport has no state, and never changes a message, a tool or a list that it is given; it returns copies.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the form is called at its provider. No two transports have one name."""
+
+    def can_carry(self, model: Any, name: str) -> bool:
+        """Whether the provider takes this form from this model, and the model's client passes it on.
+
+        Called for each model call, so it must cost microseconds, and must not import a provider's package.
+
+        Args:
+            model: The chat model object, without arguments bound to it. It may be anything.
+            name: The name that it reports; empty if unknown.
+        """
+
+    def takes(self, tool: Any) -> bool:
+        """Whether the provider takes this tool in this form. One that it refuses is left out.
+
+        Args:
+            tool: A LangChain tool, a provider's tool dict, or `None` for one that is gone.
+        """
+
+    @property
+    def lives_in_searches(self) -> bool:
+        """Whether additions stand in the answers of searches.
+
+        Then the agent must have a search tool; and to a model that thinks nothing can be added but what its
+        newest searches have found, because the thought ahead of a call cannot be made up.
+        """
+
+    def deferred(self, tools: Iterable[BaseTool]) -> Sequence[BaseTool]:
+        """Return the copies of `tools` that the tools array must hold so that they can be added later.
+
+        They stand ahead of the others. Empty where an addition brings the whole definition along.
+
+        Args:
+            tools: All tools of the request that are not in the array, in order.
+        """
+
+    def write(self, messages: Sequence[Any], places: Sequence[Place], search_tool: str | None) -> list[Any]:
+        """Return the messages with the additions in them.
+
+        Args:
+            messages: The conversation.
+            places: The additions, in the order they were made.
+            search_tool: The search tool's name; `None` if the agent has none.
+        """
+
+    def is_rewritten(self, message: Any) -> bool:
+        """Whether this is a message of the conversation itself into which `write` has put an addition."""
+
+    def without_others(self, message: Any, names: Collection[str | None]) -> Any:
+        """Return a rewritten message without the additions of tools that are not among `names`."""
+
+
+# -- what transports share --------------------------------------------------------------------------------
+
+
+def is_instance_of(model: Any, module: str, name: str) -> bool:
+    """Whether the model is of a class of a package that need not be installed.
+
+    The package is not imported: there is no instance of a class whose module is not loaded.
+    """
+    kind = getattr(sys.modules.get(module), name, None)
+    return kind is not None and isinstance(model, kind)
+
+
+def adds_tools(model: Any) -> bool:
+    """Whether the model's profile says that tools can be added in mid-conversation."""
+    return bool((getattr(model, "profile", None) or {}).get("mid_conversation_tools"))
+
+
+def with_blocks(
+    messages: Sequence[Any], places: Sequence[Place], block: Callable[[BaseTool], dict[str, Any]]
+) -> list[Any]:
+    """Return the messages with a system message for each place, which holds a block for each tool."""
+    behind: dict[int, list[Any]] = {}
+    for place in places:
+        revealing = SystemMessage([*map(block, place.tools)], additional_kwargs={**OURS})
+        behind.setdefault(place.behind, []).append(revealing)
+    return interleaved(messages, behind)
+
+
+def interleaved(messages: Sequence[Any], behind: Mapping[int, Sequence[Any]]) -> list[Any]:
+    """Return the messages, each followed by those that stand behind its index."""
+    return [one for index, message in enumerate(messages) for one in (message, *behind.get(index, ()))]
+
+
+def answers_up_to(messages: Sequence[Any], last: int) -> Iterator[int]:
+    """Yield the indexes of the tool results in a row that end with the message `last`, the last one first."""
+    while last >= 0 and isinstance(messages[last], ToolMessage):
+        yield last
+        last -= 1

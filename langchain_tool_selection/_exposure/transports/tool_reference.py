@@ -1,0 +1,98 @@
+"""Anthropic's `tool_reference` blocks: the answer of a search names tools, and the provider expands them.
+
+All tools are in the array, marked as deferred, so that their definitions are no part of the prompt until one
+is referenced. References live in the answers of searches. Where no search has found a tool that is to be
+added, a search for it is staged: a call of the search tool and its answer, as if the model had made it. A
+model that thinks cannot be told so, because its provider wants each of its calls to come with the thought
+behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import BaseTool
+
+from langchain_tool_selection._exposure.transports.anthropic import is_anthropic, is_taken_by_anthropic
+from langchain_tool_selection._exposure.transports.base import OURS, Place, answers_up_to, interleaved
+from langchain_tool_selection._ground.digest import digest
+from langchain_tool_selection._ground.messages import message_mark
+from langchain_tool_selection._selection.pins import found_in
+
+_TOOL_REFERENCE = re.compile(r"claude-(?:opus|sonnet)-(?:4-[5-9]|[5-9])(?!\d)")
+"""Claude models with tool search, by Anthropic's page on it: Opus and Sonnet from 4.5 on."""
+
+
+@dataclass(frozen=True)
+class ToolReference:
+    """For Claude models with tool search. See `Transport` for each member."""
+
+    name: ClassVar[str] = "tool_reference"
+    lives_in_searches: ClassVar[bool] = True
+
+    def can_carry(self, model: Any, name: str) -> bool:
+        return is_anthropic(model) and bool(_TOOL_REFERENCE.search(name))
+
+    def takes(self, tool: Any) -> bool:
+        return is_taken_by_anthropic(tool)
+
+    def deferred(self, tools: Iterable[BaseTool]) -> Sequence[BaseTool]:
+        return [*map(_deferred, tools)]
+
+    def write(self, messages: Sequence[Any], places: Sequence[Place], search_tool: str | None) -> list[Any]:
+        result = list(messages)
+        behind: dict[int, list[Any]] = {}
+        for place in places:
+            due = _refer_in_answers(result, messages, place, search_tool)
+            if due and search_tool is not None:
+                staged = _staged_search(due, search_tool, message_mark(messages[place.anchor]))
+                behind.setdefault(place.behind, []).extend(staged)
+        return interleaved(result, behind)
+
+    def is_rewritten(self, message: Any) -> bool:
+        return isinstance(message, ToolMessage) and any(
+            isinstance(block, Mapping) and block.get("type") == "tool_reference" for block in message.content
+        )
+
+    def without_others(self, message: Any, names: Collection[str | None]) -> Any:
+        content = [block for block in message.content if block["tool_name"] in names]
+        return message.model_copy(update={"content": content or "Not available."})
+
+
+def _refer_in_answers(
+    result: list[Any], messages: Sequence[Any], place: Place, search_tool: str | None
+) -> list[str]:
+    """Put references into the answers of the place's searches; return the names that are in none of them."""
+    due = [tool.name for tool in place.tools]
+    answers = [*answers_up_to(messages, place.anchor)]
+    for position in answers:
+        if names := [name for name in found_in(messages[position]) if name in due]:
+            result[position] = _answer(messages[position], names)
+            due = [name for name in due if name not in names]
+    for position in answers:
+        # Other middleware has cut this answer, and with it what was found.
+        if due and messages[position].name == search_tool and messages[position].artifact is None:
+            result[position], due = _answer(messages[position], due), []
+    return due
+
+
+def _answer(message: ToolMessage, names: Sequence[str]) -> ToolMessage:
+    references = [{"type": "tool_reference", "tool_name": name} for name in names]
+    return message.model_copy(update={"content": references})
+
+
+def _staged_search(names: Sequence[str], search_tool: str, anchor: str) -> list[Any]:
+    """Return a search for exactly these tools, and its answer, as if the model had made it."""
+    wanted = {"name": search_tool, "args": {"names": list(names)}, "id": f"toolu_{digest(anchor, *names)}"}
+    call = AIMessage(content="", tool_calls=[wanted], additional_kwargs={**OURS})
+    answer = ToolMessage(content="", tool_call_id=wanted["id"], name=search_tool, additional_kwargs={**OURS})
+    return [call, _answer(answer, names)]
+
+
+def _deferred(tool: BaseTool) -> BaseTool:
+    extras = {key: value for key, value in (tool.extras or {}).items() if key != "cache_control"}
+    return tool.model_copy(update={"extras": {**extras, "defer_loading": True}})

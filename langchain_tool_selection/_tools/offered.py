@@ -1,0 +1,124 @@
+"""The tools of one request by name, and which of them are never hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, Literal
+
+from langchain_core.tools import BaseTool
+
+from langchain_tool_selection._ground.log import WarnOnce
+from langchain_tool_selection._tools.documents import ToolDocument
+from langchain_tool_selection._tools.patterns import Patterns
+from langchain_tool_selection._tools.shapes import is_deferred, is_harness_tool, name_of, tools_by_name
+
+NeverHidden = Literal["provider", "discovery", "core", "deferred"]
+"""Why a tool is never hidden, as `Reason.kind` has it."""
+
+_KNOWN = 20
+"""Names that a warning lists."""
+
+
+class OwnTools:
+    """The tools that the middleware brought along.
+
+    Args:
+        tools: The tools: the search tool, and `call_tool` where there is one.
+    """
+
+    def __init__(self, tools: Sequence[Any]) -> None:
+        self.names = frozenset(tool.name for tool in tools)
+        self._functions = frozenset(id(tool.func) for tool in tools)
+
+    def __contains__(self, tool: Any) -> bool:
+        # Compared by function, because other middleware may have sent a marked copy of our tool.
+        return id(getattr(tool, "func", self)) in self._functions
+
+
+class OfferedTools:
+    """Reads the tools of requests.
+
+    Args:
+        own: The middleware's own tools.
+        always_include: Names and patterns of tools that are never hidden.
+        hints: Names that `hints=` is about.
+        document_of: Reads a tool; a pattern may go by a domain or tag that only hints have.
+
+    Attributes:
+        latest: The tools of the newest request, whichever thread it came from.
+    """
+
+    def __init__(
+        self,
+        own: OwnTools,
+        always_include: Iterable[str],
+        hints: Iterable[str],
+        document_of: Callable[[Any], ToolDocument],
+    ) -> None:
+        self.own = own
+        self.latest: Mapping[str, Any] = {}
+        self._always_include = Patterns([*always_include])
+        self._hints = Patterns([*hints])
+        self._document_of = document_of
+        self._is_checked = False
+        self._warn_once = WarnOnce()
+
+    def by_name(self, permitted: Sequence[Any]) -> dict[str, Any]:
+        """Return the tools by name, in their order. Of two with one name the first counts, or ours.
+
+        Raises:
+            ValueError: the agent has another tool by the name of one of ours, and ours is not there.
+        """
+        tools = tools_by_name(permitted, self._warn_about_duplicate)
+        for name in self.own.names & tools.keys():
+            # A server that names a tool as one of ours takes nothing away from the agent but that tool.
+            same_name = (tool for tool in permitted if name_of(tool) == name)
+            ours = next((tool for tool in chain([tools[name]], same_name) if tool in self.own), None)
+            if ours is None:
+                msg = (
+                    f"this agent has another tool named {name!r}, the name of a tool of "
+                    "ToolSelectionMiddleware; rename one of them, e.g. with "
+                    "ToolSelectionMiddleware(discovery=Discovery(name=..., call_name=...))"
+                )
+                raise ValueError(msg)
+            tools[name] = ours
+        if not (self._is_checked and self._always_include.names <= tools.keys()):
+            self._warn_about_unmatched(tools)
+        self.latest = tools
+        return tools
+
+    def never_hidden(self, tools: Mapping[str, Any]) -> dict[str, NeverHidden]:
+        """Return those of the tools that are never hidden, and why."""
+        kept: dict[str, NeverHidden] = {}
+        for name, tool in tools.items():
+            if not isinstance(tool, BaseTool):
+                kept[name] = "provider"
+            elif name in self.own.names:
+                kept[name] = "discovery"
+            elif self._is_core(name, tool) or is_harness_tool(tool):
+                kept[name] = "core"
+            elif is_deferred(tool):
+                kept[name] = "deferred"
+        return kept
+
+    def _is_core(self, name: str, tool: BaseTool) -> bool:
+        patterns = self._always_include
+        return name in patterns.names or (not patterns.are_exact and patterns.match(self._document_of(tool)))
+
+    def _warn_about_duplicate(self, name: str, _tool: Any) -> None:
+        self._warn_once(f"duplicate {name}", "two tools are named %r; only the first is sent", name)
+
+    def _warn_about_unmatched(self, tools: Mapping[str, Any]) -> None:
+        """Say once which names and patterns of settings match no tool of this request."""
+        self._is_checked = True
+        documents = [self._document_of(tool) for tool in tools.values() if isinstance(tool, BaseTool)]
+        for setting, patterns in (("always_include", self._always_include), ("hints", self._hints)):
+            for name in patterns.unmatched(documents):
+                self._warn_once(
+                    f"{setting} {name}",
+                    "%s names %r, which matches no tool of this request; known tools: %s",
+                    setting,
+                    name,
+                    ", ".join([*tools][:_KNOWN]),
+                )

@@ -1,0 +1,83 @@
+"""Names of tools as settings give them: exact, with wildcards, by tag or by domain.
+
+`create_issue` is one tool, `git_*` all whose names begin so (`*`, `?` and `[...]` as in `fnmatch`),
+`tag:billing` all with that tag, `domain:crm` all of that server or group; tags and domains take wildcards
+too. They mean the same in every setting.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from fnmatch import translate
+
+from langchain_tool_selection._tools.documents import ToolDocument
+
+_WILDCARDS = frozenset("*?[")
+_KINDS = ("tag", "domain")
+"""What a pattern may name beside tools."""
+
+
+class Patterns:
+    """Names and patterns of one setting.
+
+    Args:
+        patterns: Names and patterns, in any order.
+
+    Attributes:
+        names: Those that are exact names.
+    """
+
+    def __init__(self, patterns: Collection[str]) -> None:
+        self.names = frozenset(one for one in patterns if _is_name(one))
+        self._compiled = {one: _compiled(one) for one in sorted(patterns) if one not in self.names}
+
+    @property
+    def are_exact(self) -> bool:
+        """Whether every pattern is an exact name, so that no document has to be read."""
+        return not self._compiled
+
+    def match(self, document: ToolDocument) -> bool:
+        """Whether a tool is named, or matches a pattern."""
+        return document.name in self.names or any(
+            _matches(pattern, document) for pattern in self._compiled.values()
+        )
+
+    def unmatched(self, documents: Iterable[ToolDocument]) -> list[str]:
+        """Return the names and patterns that none of the tools matches, sorted."""
+        documents = list(documents)
+        missing = self.names.difference(document.name for document in documents)
+        idle = (
+            text
+            for text, pattern in self._compiled.items()
+            if not any(_matches(pattern, document) for document in documents)
+        )
+        return sorted([*missing, *idle])
+
+
+_Pattern = tuple[str, re.Pattern[str]]
+
+
+def _is_name(text: str) -> bool:
+    return _WILDCARDS.isdisjoint(text) and not text.startswith(tuple(f"{kind}:" for kind in _KINDS))
+
+
+def _compiled(text: str) -> _Pattern:
+    """Return what a pattern is about, and its expression."""
+    kind, colon, pattern = text.partition(":")
+    if not colon or kind not in _KINDS:
+        kind, pattern = "name", text
+    return kind, re.compile(translate(pattern))
+
+
+def _matches(pattern: _Pattern, document: ToolDocument) -> bool:
+    kind, expression = pattern
+    return any(expression.match(value) for value in _values(kind, document) if value)
+
+
+def _values(kind: str, document: ToolDocument) -> Iterator[str]:
+    # By kind, because a tool may be *named* `tag:safe`.
+    if kind == "tag":
+        yield from document.tags
+    else:
+        yield document.domain if kind == "domain" else document.name

@@ -1,0 +1,184 @@
+"""`made_once`: what is made of a tool, remembered by the tool's content for as long as the tool is in use.
+
+Tools come as the same objects again and again, as copies that other middleware marked, or made anew for each
+request, and any of them may be changed by attribute. So there are two levels. A *reading* says what the
+attributes of a tool hold right now: it is found by `content_key`, which counts the schema and the metadata by
+identity, and it keeps these alive, so that no other object can have their address. Tools of equal content,
+whatever objects they are, share one `ToolFacts`, which has what was made of them.
+
+Both levels hold nothing by themselves. A reading lives as long as the tool that it was made for, or as long
+as somebody keeps it; facts live as long as one of their readings, or as long as somebody keeps them.
+`ToolIndex` keeps those of the catalogues in use. So memory goes by the tools in use, and there is no number
+of tools from which on they are read again.
+"""
+
+from __future__ import annotations
+
+import marshal
+import sys
+import threading
+from collections.abc import Callable, Hashable, Iterable
+from contextlib import suppress
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+from weakref import WeakValueDictionary, finalize
+
+from langchain_tool_selection._tools.documents import ToolDocument, content_key, document_of
+from langchain_tool_selection._tools.shapes import is_harness_tool
+
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
+
+T = TypeVar("T")
+
+
+class ToolFacts:
+    """What was made of the tools of one content.
+
+    Attributes:
+        document: What is indexed of them, without anybody's hints.
+    """
+
+    __slots__ = ("__weakref__", "_lock", "_made", "document")
+
+    def __init__(self, document: ToolDocument) -> None:
+        self.document = document
+        self._made: dict[Hashable, Any] = {}
+        self._lock = threading.RLock()
+
+    def made(self, kind: Hashable) -> Any:
+        """Return what was made of this kind; `None` if nothing was."""
+        return self._made.get(kind)
+
+    def make(self, kind: Hashable, make: Callable[[], T]) -> T:
+        """Return what is made of this kind. Who asks at the same time waits for the first to make it."""
+        with self._lock:
+            if kind not in self._made:
+                self._made[kind] = make()
+            return cast("T", self._made[kind])
+
+
+class Reading:
+    """What a tool's attributes held when it was read.
+
+    Attributes:
+        facts: What was made of tools of that content.
+    """
+
+    __slots__ = ("__weakref__", "_metadata", "_schema", "facts")
+
+    def __init__(self, facts: ToolFacts, tool: BaseTool) -> None:
+        self.facts = facts
+        # What counts by identity in the key has to stay alive as long as the key does.
+        self._schema, self._metadata = tool.args_schema, tool.metadata
+
+
+_readings: WeakValueDictionary[tuple[Any, ...], Reading] = WeakValueDictionary()
+_facts: WeakValueDictionary[Hashable, ToolFacts] = WeakValueDictionary()
+_held: dict[int, Reading] = {}  # the newest reading of each tool that lives, by the tool's address
+_lock = threading.RLock()
+
+
+def reading_of(tool: Any) -> Reading | None:
+    """Return the reading of a LangChain tool; `None` for anything else."""
+    try:
+        key = content_key(tool)
+        return _readings.get(key) or _read(tool, key)
+    except (AttributeError, TypeError):
+        return None
+
+
+def documents_of(tools: Iterable[Any]) -> tuple[list[ToolDocument], list[Reading]]:
+    """Return the documents of tools of any kind, and the readings of those that are LangChain tools.
+
+    Raises:
+        TypeError: one of them has no name.
+    """
+    documents, readings = [], []
+    for tool in tools:
+        if isinstance(tool, ToolDocument):
+            documents.append(tool)
+            continue
+        try:  # as in `reading_of`: this is on the path of each model call, and a call is dear
+            reading = _readings.get(content_key(tool)) or reading_of(tool)
+        except (AttributeError, TypeError):
+            reading = None
+        if reading is None:  # reading it again is cheap enough
+            documents.append(document_of(tool))
+        else:
+            documents.append(reading.facts.document)
+            readings.append(reading)
+    return documents, readings
+
+
+def made_once(tool: BaseTool, kind: Hashable, make: Callable[[BaseTool], T]) -> T:
+    """Return what `make` gives for a tool: called once for tools of equal content.
+
+    Args:
+        tool: The tool.
+        kind: What is made, and by which settings.
+        make: Makes it. What it gives is shared, and must not be changed. Never `None`.
+    """
+    reading = reading_of(tool)
+    if reading is not None and (made := reading.facts.made(kind)) is not None:
+        return cast("T", made)
+    # A schema may have been changed in place since it was read. That costs little beside what is made now.
+    reading = reading and _read(tool, content_key(tool), again=True)
+    return make(tool) if reading is None else reading.facts.make(kind, lambda: make(tool))
+
+
+def _read(tool: Any, key: tuple[Any, ...], *, again: bool = False) -> Reading | None:
+    # Without an import, which a program that only ranks should not pay for: such a tool has loaded it.
+    langchain = sys.modules.get("langchain_core.tools")
+    if langchain is None or not isinstance(tool, langchain.BaseTool):
+        return None
+    with _lock:
+        known = _readings.get(key)
+        if known and not again:
+            return known
+        facts = _facts_of(tool)
+        if known and known.facts is facts:
+            return known
+        reading = _readings[key] = Reading(facts, tool)
+        if id(tool) not in _held:
+            finalize(tool, _held.pop, id(tool), None).atexit = False
+        _held[id(tool)] = reading
+        return reading
+
+
+def _facts_of(tool: BaseTool) -> ToolFacts:
+    document = document_of(tool)
+    content = _content(tool, document)
+    facts = _facts.get(content)
+    if facts is None:
+        facts = _facts[content] = ToolFacts(document)
+    return facts
+
+
+def _content(tool: BaseTool, document: ToolDocument) -> Hashable:
+    """Return a key for all that anything is made of: the document, and what LangChain's definition says."""
+    schema = tool.args_schema
+    # One of OpenAI's tools that take free text, whose format is no schema.
+    custom = tool.metadata if (tool.metadata or {}).get("type") == "custom_tool" else None
+    hints = (document.examples, document.tags, document.domain)
+    if isinstance(schema, dict | None):
+        # The oldest version knows no references to equal parts, so that equal content has equal bytes.
+        with suppress(ValueError):  # it holds what JSON cannot, or has no end
+            said = marshal.dumps((tool.name, tool.description, hints, schema, custom), 0)
+            return type(tool), is_harness_tool(tool), blake2b(said, digest_size=16).digest()
+    return type(tool), is_harness_tool(tool), tool.name, tool.description, hints, _Same(schema), _Same(custom)
+
+
+class _Same:
+    """Equal for one and the same object, which it keeps alive."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, object_: Any) -> None:
+        self._object = object_
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self._object is other._object
+
+    def __hash__(self) -> int:
+        return id(self._object)

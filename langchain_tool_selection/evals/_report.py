@@ -1,0 +1,269 @@
+"""`Report`: what `evaluate` found, as text, as HTML in a notebook, and as JSON to compare it with later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from langchain_tool_selection._ground.settings import check_count
+from langchain_tool_selection.evals import _results
+from langchain_tool_selection.evals._files import FileError, kind_of
+from langchain_tool_selection.evals._results import (
+    CaseResult,
+    Confusion,
+    DomainRecall,
+    Measures,
+    Miss,
+    Shares,
+)
+
+_MISSES = 5
+"""Misses that are printed in a terminal."""
+
+_MISSES_IN_HTML = 10
+
+_VERSION = 1
+"""Of the form that `to_dict` writes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """What a report has in Python and in JSON.
+
+    Attributes:
+        tools: How many there are.
+        cases: How many there are.
+        generated: How many of these a model proposed and nobody has marked as seen.
+        ranker: What ranked.
+        history: Whether earlier messages were part of a query.
+        mrr: Mean reciprocal rank.
+        micros: Median and 99th percentile of a search, in microseconds, as "p50" and "p99"; 0 where a
+            stored baseline has none.
+        tokens: About how many tokens all definitions take.
+        results: One for each case, in their order.
+        misses: At the largest k, in the order of the cases.
+        confusions: The most costly first: by `missed`, then by `times`.
+    """
+
+    tools: int
+    cases: int
+    generated: int
+    ranker: str
+    history: bool
+    mrr: float
+    micros: Mapping[str, float] = field(default_factory=lambda: {"p50": 0.0, "p99": 0.0})
+    tokens: int
+    results: tuple[CaseResult, ...]
+    misses: tuple[Miss, ...]
+    confusions: tuple[Confusion, ...]
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Report(_Found):
+    """What `evaluate` found.
+
+    Attributes:
+        ks: The ks that were asked for, in increasing order.
+        top_k: How many tools the middleware would show.
+        curve: Measures at every k that was asked for, at `top_k`, and at some more for a drawing.
+        domains: By name; empty if no tool has a domain.
+        domain_confusions: How often a tool of the second domain stood first where one of the first was
+            wanted. The two are the same where it was the right tool, or one of its own domain.
+        heaviest: The ten tools of the most tokens, with these.
+    """
+
+    ks: tuple[int, ...]
+    top_k: int
+    curve: tuple[Measures, ...]
+    domains: tuple[DomainRecall, ...]
+    domain_confusions: Mapping[tuple[str, str], int]
+    heaviest: tuple[tuple[str, int], ...]
+
+    @property
+    def k(self) -> int:
+        """The largest k that was asked for: at it, misses are counted."""
+        return self.ks[-1]
+
+    @property
+    def recall(self) -> dict[int, float]:
+        """Recall at each k that was asked for."""
+        return {k: self.at(k).recall for k in self.ks}
+
+    @property
+    def complete(self) -> dict[int, float]:
+        """Completeness at each k that was asked for."""
+        return {k: self.at(k).complete for k in self.ks}
+
+    @property
+    def payload_saved(self) -> dict[int, float]:
+        """The share of all definitions that is not sent, at each k that was asked for."""
+        return {k: self.at(k).payload_saved for k in self.ks}
+
+    @property
+    def thieves(self) -> dict[str, dict[str, int]]:
+        """For each tool that was outranked, the tools that took its requests, with how many."""
+        thieves: dict[str, dict[str, int]] = {}
+        for confusion in self.confusions:
+            thieves.setdefault(confusion.tool, {})[confusion.thief] = confusion.times
+        return thieves
+
+    def at(self, k: int) -> Measures:
+        """Return the measures at one k.
+
+        Raises:
+            KeyError: it was not measured.
+        """
+        return {measures.k: measures for measures in self.curve}[k]
+
+    def compare(self, old: Report, *, k: int | None = None) -> _results.Comparison:
+        """Return what changed since an older report, case by case.
+
+        Args:
+            old: The report of the catalogue, ranker or cases before.
+            k: A case is lost if a tool of it is no longer among so many. By default the largest k of both.
+
+        Raises:
+            ValueError: the reports have no k in common, and none is given.
+        """
+        if k is None:
+            common = set(self.ks) & set(old.ks)
+            if not common:
+                msg = f"the reports have no k in common: {list(self.ks)} and {list(old.ks)}; pass k="
+                raise ValueError(msg)
+            k = max(common)
+        check_count("k", k, at_least=1)
+        return _results.compare(old.results, self.results, k)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON values; shares rounded to four decimals."""
+        values = {
+            **{name: getattr(self, name) for name in _AS_THEY_ARE},
+            "version": _VERSION,
+            "shown": {"top_k": self.top_k, **_shares(self.at(self.top_k))},
+            "curve": {at.k: _shares(at) for at in self.curve},
+            "domains": {row.domain: {"recall": row.recall, "labels": row.labels} for row in self.domains},
+            "domain_confusions": [(*pair, times) for pair, times in self.domain_confusions.items()],
+            "heaviest": dict(self.heaviest),
+        }
+        written: dict[str, Any] = _results.json_values(values)
+        return written
+
+    @classmethod
+    def from_dict(cls, values: Any) -> Report:
+        """Return the report of what `to_dict` returned; other keys are ignored.
+
+        Raises:
+            FileError: it is something else, or of another version.
+        """
+        if not isinstance(values, dict) or "results" not in values:
+            what = "it has no 'results'" if isinstance(values, dict) else f"it is {kind_of(values)}"
+            msg = f"no report of `tool-selection eval --json`: {what}"
+            raise FileError(msg)
+        if values.get("version") != _VERSION:
+            msg = f"a report of version {values.get('version')!r}, and this reads {_VERSION}; make it anew"
+            raise FileError(msg)
+        try:
+            stored = TypeAdapter(_Stored).validate_python(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(map(str, first["loc"]))
+            msg = f"no report of `tool-selection eval --json`: field {key!r}: {first['msg']}"
+            raise FileError(" ".join(msg.split())) from error
+        read = {key: value for key, value in vars(stored).items() if key not in ("recall", "shown")}
+        read |= {
+            "ks": tuple(sorted(stored.recall)),
+            "top_k": stored.shown.top_k,
+            "curve": tuple(Measures(k=k, **vars(row)) for k, row in stored.curve.items()),
+            "domains": tuple(DomainRecall(name, **vars(row)) for name, row in stored.domains.items()),
+            "domain_confusions": {(of, by): times for of, by, times in stored.domain_confusions},
+            "heaviest": tuple(stored.heaviest.items()),
+        }
+        return cls(**read)
+
+    def __repr__(self) -> str:
+        """In a line: what an assertion that failed shows."""
+        recalls = ", ".join(f"recall@{k}={value:.3f}" for k, value in self.recall.items())
+        return f"Report({self.tools} tools, {self.cases} cases, {recalls}, {len(self.misses)} misses)"
+
+    def __str__(self) -> str:
+        """For people: the measures, and the first of the misses."""
+        lines = [self.summary, ""]
+        lines += ["    ".join(f"{cell:>9}" for cell in row) for row in self.table]
+        if self.misses:
+            lines += ["", f"{len(self.misses)} misses at {self.k}:"]
+            lines += [f"  {_line(miss)}" for miss in self.misses[:_MISSES]]
+        return "\n".join(lines)
+
+    @property
+    def summary(self) -> str:
+        """For people: what was measured, in one line."""
+        made = f" ({self.generated} of them generated, not reviewed)" if self.generated else ""
+        said = "with" if self.history else "without"
+        return (
+            f"{self.tools:,} tools of {self.tokens:,} tokens, {self.cases:,} cases{made} {said} history, "
+            f"ranked by {self.ranker}"
+        )
+
+    @property
+    def table(self) -> list[tuple[str, ...]]:
+        """For people: headings, then a row of text for each k that was asked for, and for `top_k`."""
+        rows: list[tuple[str, ...]] = [("k", "recall", "complete", "saved")]
+        for k in sorted({*self.ks, self.top_k}):
+            at = self.at(k)
+            rows.append((str(k), f"{at.recall:.1%}", f"{at.complete:.1%}", f"{at.payload_saved:.1%}"))
+        return rows
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>" for cells in self.table
+        )
+        missed = "".join(f"<li>{escape(_line(miss))}</li>" for miss in self.misses[:_MISSES_IN_HTML])
+        misses = f"<p>{len(self.misses)} misses at {self.k}</p><ul>{missed}</ul>" if missed else ""
+        return f"<p>{escape(self.summary)}</p><table>{rows}</table>{misses}"
+
+
+# -- as JSON values ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _StoredShown(Shares):
+    top_k: int
+
+
+@dataclass(frozen=True)
+class _StoredDomain:
+    recall: float
+    labels: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Stored(_Found):
+    """A report in the form that `to_dict` writes. Other keys are ignored."""
+
+    recall: dict[int, float]
+    shown: _StoredShown
+    curve: dict[int, Shares]
+    domains: dict[str, _StoredDomain]
+    domain_confusions: tuple[tuple[str, str, int], ...]
+    heaviest: dict[str, int]
+
+
+_AS_THEY_ARE = (
+    "tools", "cases", "recall", "complete", "mrr", "payload_saved", "micros", "misses", "generated", "ranker",
+    "history", "tokens", "confusions", "results",
+)  # fmt: skip
+"""What `to_dict` writes as the report has it, in this order."""
+
+
+def _shares(measures: Measures) -> dict[str, float]:
+    return {key: value for key, value in vars(measures).items() if key != "k"}
+
+
+def _line(miss: Miss) -> str:
+    rank = f"rank {miss.rank}" if miss.rank else "not found"
+    behind = _results.listed(miss.beaten_by[:3]) or "none"
+    return f"{miss.tool}: {rank}, behind {behind} <- {_results.in_a_line(miss.query)}"

@@ -1,0 +1,261 @@
+"""The contract that every exposure keeps, as a conversation that is played and looked at.
+
+The conversation has two searches, a change of topic, a restart from what was stored, and a tool that is
+gone in the end. It goes through LangChain's own agent, with a middleware on either side of the selection: the
+outer one marks each tool of each call and watches the request, the inner one notes what is sent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count, pairwise
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, convert_to_openai_messages
+from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import TypeAdapter
+
+from langchain_tool_selection._exposure.base import Exposure
+from langchain_tool_selection._exposure.registry import ExposureSetting, OwnExposure, recorded
+from langchain_tool_selection._selection.record import ThreadRecord
+from langchain_tool_selection._tools.shapes import is_deferred, name_of
+from langchain_tool_selection.testing._prefix import prefix_report
+
+_DATA = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+_TOOLS: dict[str, str] = _DATA["tools"]
+"""Tools that share no content word with each other, so that each request is for one of them."""
+
+_SEARCH, _CALL = "discover_tools", "call_tool"
+_MARK = "marked by check_exposure for call"
+_CONFIG = {"configurable": {"thread_id": "check_exposure"}}
+
+Answer = Callable[[Any], AIMessage]
+"""Answers a `testing.ModelCall`."""
+
+Model = Callable[[Answer], tuple[Any, Callable[[], list[dict[str, Any]]]]]
+"""Makes a model that answers from a script, and gives the requests that it was sent."""
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """A user message, the tools that the model calls for it, and what is different from here on."""
+
+    text: str
+    calls: tuple[tuple[str, dict[str, Any]], ...] = ()
+    restarts: bool = False
+    gone: str = ""
+
+
+_CONVERSATION = TypeAdapter(tuple[_Turn, ...]).validate_python(_DATA["conversation"])
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One model call: where it stands, what came, what was sent, and what the request was like afterwards."""
+
+    turn: int
+    number: int
+    came: Any
+    sent: Any
+    was_changed: bool
+    exposure: Exposure | type[OwnExposure]
+
+
+@dataclass
+class _Play:
+    """What came of one conversation."""
+
+    calls: list[_Call] = field(default_factory=list)
+    payloads: list[dict[str, Any]] = field(default_factory=list)
+    messages: list[Any] = field(default_factory=list)
+    answers: list[AIMessage] = field(default_factory=list)
+
+
+def check(make: Callable[[], ExposureSetting], model: Model) -> None:
+    """See `testing.check_exposure`."""
+    try:
+        play, again = _play(make, model), _play(make, model)
+    except Exception as error:
+        msg = f"the exposure breaks a promise: any call is rendered and received, but it raised {error!r}"
+        raise AssertionError(msg) from error
+    for call in play.calls:
+        _expect(not call.was_changed, "the request is not changed", call)
+        _each_tool_is_there_once_and_as_it_came(call)
+    _the_first_array_has_the_order_of_the_request(play.calls[0])
+    for payloads, (before, now) in zip(pairwise(play.payloads), pairwise(play.calls), strict=True):
+        if not _CONVERSATION[now.turn].gone or before.turn == now.turn:
+            _what_was_sent_keeps_its_bytes(before, now, *payloads)
+    for call, one, other in zip(play.calls, play.payloads, again.payloads, strict=True):
+        _expect(_bytes(one) == _bytes(other), "the same input gives the same bytes", call)
+    _what_is_received_can_be_run(play)
+
+
+# -- what holds -------------------------------------------------------------------------------------------
+
+
+def _each_tool_is_there_once_and_as_it_came(call: _Call) -> None:
+    names = [name_of(tool) for tool in call.sent.tools]
+    came = {name_of(tool) for tool in call.came.tools}
+    _expect(bool(names), "the tools array is never empty while there are tools", call)
+    _expect(len(names) == len({*names}), f"no two tools have one name, but got {names}", call)
+    _expect({*names} <= came, "only tools of the request are sent", call)
+    marks = [(tool.metadata or {}).get(_MARK) for tool in call.sent.tools]
+    _expect({*marks} == {call.number}, "the tools that are bound are the objects of this request", call)
+
+
+def _the_first_array_has_the_order_of_the_request(call: _Call) -> None:
+    names = _array(call.sent)
+    ordered = [name for name in map(name_of, call.came.tools) if name in names]
+    _expect(names == ordered, f"the first array has the order of the request, but got {names}", call)
+
+
+def _what_was_sent_keeps_its_bytes(
+    before: _Call, now: _Call, was: dict[str, Any], payload: dict[str, Any]
+) -> None:
+    exposure = now.exposure
+    bodies = [{key: value for key, value in one.items() if key != "tools"} for one in (was, payload)]
+    _expect_prefix(bodies, "earlier messages keep their bytes", now)
+    if exposure.keeps and not exposure.additions_reset_cache:
+        _expect_prefix([was, payload], "tools that are kept keep their bytes for the thread", now)
+    elif exposure.keeps or before.turn == now.turn:
+        tools = was.get("tools", [])
+        same = _bytes(payload.get("tools", [])[: len(tools)]) == _bytes(tools)
+        _expect(same, "the tools array is only appended to", now)
+
+
+def _what_is_received_can_be_run(play: _Play) -> None:
+    wanted = [name for turn in _CONVERSATION for name, _ in turn.calls if name != _SEARCH]
+    ran = [m.name for m in play.messages if isinstance(m, ToolMessage) and m.content == f"{m.name} did it"]
+    last = play.calls[-1]
+    _expect(ran == wanted, f"what the model calls is run: of {wanted} {ran} was", last)
+    answers = [message for message in play.messages if isinstance(message, AIMessage)]
+    ids = [[call["id"] for call in answer.tool_calls] for answer in answers]
+    same = ids == [[call["id"] for call in answer.tool_calls] for answer in play.answers]
+    _expect(same, "an answer keeps its calls, with their ids", last)
+
+
+def _expect_prefix(payloads: Sequence[dict[str, Any]], promise: str, call: _Call) -> None:
+    report = prefix_report(payloads)
+    _expect(report.intact, f"{promise}\n{report}", call)
+
+
+def _expect(kept: bool, promise: str, call: _Call) -> None:
+    if not kept:
+        text = _CONVERSATION[call.turn].text
+        msg = f"the exposure breaks a promise in call {call.number + 1}, of the turn {text!r}: {promise}"
+        raise AssertionError(msg)
+
+
+def _array(request: Any) -> list[str | None]:
+    return [name_of(tool) for tool in request.tools if not (isinstance(tool, BaseTool) and is_deferred(tool))]
+
+
+def _bytes(value: Any) -> str:
+    return json.dumps(value, default=repr)
+
+
+# -- playing ----------------------------------------------------------------------------------------------
+
+
+def _play(make: Callable[[], ExposureSetting], model: Model) -> _Play:
+    from langgraph.checkpoint.memory import InMemorySaver  # noqa: PLC0415 - slow to import, as below
+
+    play, saver, numbers = _Play(), InMemorySaver(), count()
+    script = _script(play)
+    # One answer for each call: the script is a generator of them.
+    scripted, payloads = model(lambda sent: next(script)(sent))  # noqa: PLW0108 - another one each time
+    agent = None
+    for position, turn in enumerate(_CONVERSATION):
+        if agent is None or turn.restarts:
+            agent = _agent(make(), scripted, saver, play, numbers)
+        message = HumanMessage(turn.text, id=f"user {position}")
+        play.messages = agent.invoke({"messages": [message]}, _CONFIG)["messages"]
+    play.payloads = payloads()
+    return play
+
+
+def _script(play: _Play) -> Iterator[Answer]:
+    """Yield the model's answers: the calls of each turn one by one, then a word."""
+    for position, turn in enumerate(_CONVERSATION):
+        for number, (name, arguments) in enumerate(turn.calls):
+            yield _calling(play, name, arguments, f"call_{position}_{number}")
+        yield _calling(play)
+
+
+def _calling(play: _Play, name: str = "", arguments: dict[str, Any] | None = None, id_: str = "") -> Answer:
+    def answer(sent: Any) -> AIMessage:
+        call = {"name": name, "args": arguments or {}, "id": id_, "type": "tool_call"}
+        if name not in sent.tools and _CALL in sent.tools:
+            call |= {"name": _CALL, "args": {"name": name, "arguments": arguments or {}}}
+        play.answers.append(AIMessage("", tool_calls=[call]) if name else AIMessage("Done."))
+        return play.answers[-1]
+
+    return answer
+
+
+def _agent(exposure: ExposureSetting, model: Any, saver: Any, play: _Play, numbers: Iterator[int]) -> Any:
+    # Importing an agent takes seconds, which tests of rankers should not pay.
+    from langchain.agents import create_agent  # noqa: PLC0415
+    from langchain.agents.middleware import wrap_model_call  # noqa: PLC0415
+
+    from langchain_tool_selection.middleware import ToolSelectionMiddleware  # noqa: PLC0415
+
+    sent: list[Any] = []
+
+    def mark(request: Any, handler: Callable[[Any], Any]) -> Any:
+        number, position = next(numbers), _turn_of(request)
+        gone = _CONVERSATION[position].gone
+        tools = [_marked(tool, number) for tool in request.tools if tool.name != gone]
+        came = request.override(tools=tools)
+        before = _snapshot(came)
+        answer = handler(came)
+        known = exposure if not isinstance(exposure, str) else recorded(_name_in(answer))
+        play.calls.append(_Call(position, number, came, sent.pop(), _snapshot(came) != before, known))
+        return answer
+
+    def note(request: Any, handler: Callable[[Any], Any]) -> Any:
+        sent.append(request)
+        return handler(request)
+
+    selection = ToolSelectionMiddleware(top_k=1, exposure=exposure)
+    middleware: list[Any] = [wrap_model_call(mark), selection, wrap_model_call(note)]
+    return create_agent(model, _tools(), middleware=middleware, checkpointer=saver)
+
+
+def _name_in(answer: Any) -> str:
+    """Return the exposure that a call was shown with, as what it writes to the state says it."""
+    command = getattr(answer, "command", None)
+    record = ThreadRecord.from_state(command.update) if command else None
+    return record.exposure if record else ""
+
+
+def _turn_of(request: Any) -> int:
+    return sum(isinstance(message, HumanMessage) for message in request.messages) - 1
+
+
+def _marked(tool: BaseTool, number: int) -> BaseTool:
+    return tool.model_copy(update={"metadata": {**(tool.metadata or {}), _MARK: number}})
+
+
+def _snapshot(request: Any) -> Any:
+    tools = [(id(tool), tool.name, tool.description, repr(tool.extras)) for tool in request.tools]
+    return tools, [(id(message), message.model_dump_json()) for message in request.messages]
+
+
+def _tools() -> list[BaseTool]:
+    return [_tool(name, description) for name, description in _TOOLS.items()]
+
+
+def _tool(name: str, description: str) -> BaseTool:
+    def run(text: str = "") -> str:
+        return f"{name} did it"
+
+    return StructuredTool.from_function(func=run, name=name, description=description)
+
+
+def payload_of(call: Any) -> dict[str, Any]:
+    """Return what a scripted model was sent, in the form of Chat Completions."""
+    return {"tools": [*call.schemas], "messages": convert_to_openai_messages([*call.messages])}
