@@ -111,7 +111,7 @@ class Access:
         if self.refuses_nothing and all(map(_has_possible_name, tools)):
             return Boundary(tools)  # nothing to ask about any of thousands of tools
         answers = [self._answer(tool, runtime) for tool in tools]
-        return self._bounded(tools, [self._settled("allow", answer) for answer in answers], runtime)
+        return _bounded(tools, [self._settled("allow", answer) for answer in answers])
 
     async def aboundary(self, tools: Sequence[Any], runtime: AccessRuntime) -> Boundary:
         """As `boundary`, awaiting the rule where it is a coroutine function, for all tools at once."""
@@ -122,7 +122,7 @@ class Access:
         settled = await asyncio.gather(*(self._awaited(tools[place], answers[place]) for place in waiting))
         for place, answer in zip(waiting, settled, strict=True):
             answers[place] = answer
-        return self._bounded(tools, answers, runtime)
+        return _bounded(tools, answers)
 
     # -- model calls -----------------------------------------------------------------------------------
 
@@ -283,25 +283,12 @@ class Access:
 
     # -- all tools -------------------------------------------------------------------------------------
 
-    def _bounded(self, tools: Sequence[Any], answers: Sequence[Any], runtime: AccessRuntime) -> Boundary:
-        kept = [tool for tool, answer in zip(tools, answers, strict=True) if answer is True]
-        failures = dict.fromkeys(answer for answer in answers if isinstance(answer, str))
-        if len(kept) == len(tools):
-            return Boundary(tools)
-        names = {name for tool in kept if (name := name_of(tool)) is not None}
-        refused = {
-            name
-            for tool, answer in zip(tools, answers, strict=True)
-            if answer is not True and (name := name_of(tool)) is not None
-        }
-        return Boundary(kept, frozenset(refused - names), tuple(failures))
-
     def _warn_about_unmatched(self, tools: Sequence[Any], runtime: AccessRuntime) -> None:
         """Say once which fingerprints, and which patterns of the run's roles, match no tool there is."""
         if self.refuses_nothing:
             return
         settings: dict[str, Patterns] = {}
-        if self._fingerprints:
+        if self._fingerprints and "fingerprints=" not in self._checked:
             settings["fingerprints="] = Patterns(self._fingerprints.approved)
         if isinstance(self._allow, Roles):
             patterns = self._allow.patterns_of(runtime)
@@ -322,6 +309,20 @@ class Access:
                 name,
                 known,
             )
+
+
+def _bounded(tools: Sequence[Any], answers: Sequence[Any]) -> Boundary:
+    kept = [tool for tool, answer in zip(tools, answers, strict=True) if answer is True]
+    failures = dict.fromkeys(answer for answer in answers if isinstance(answer, str))
+    if len(kept) == len(tools):
+        return Boundary(tools)
+    names = {name for tool in kept if (name := name_of(tool)) is not None}
+    refused = {
+        name
+        for tool, answer in zip(tools, answers, strict=True)
+        if answer is not True and (name := name_of(tool)) is not None
+    }
+    return Boundary(kept, frozenset(refused - names), tuple(failures))
 
 
 def _has_possible_name(tool: Any) -> bool:
