@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from operator import is_
+from operator import attrgetter, is_
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,9 @@ _QUOTED = 80
 
 _KNOWN = 20
 """Names that a warning lists."""
+
+
+_NAME = attrgetter("name")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +103,7 @@ class Access:
         self._document_of = document_of
         self._warn_once = WarnOnce()
         self._checked: set[str] = set()  # settings whose names were held against the tools
+        self._possible_names: list[str | None] = []  # those of the newest request, checked
 
     @property
     def refuses_nothing(self) -> bool:
@@ -108,8 +112,8 @@ class Access:
 
     def boundary(self, tools: Sequence[Any], runtime: AccessRuntime) -> Boundary:
         """Return what of the tools the run may use. A rule that fails refuses."""
-        if self.refuses_nothing and all(map(_has_possible_name, tools)):
-            return Boundary(tools)  # nothing to ask about any of thousands of tools
+        if (whole := self._unasked(tools)) is not None:
+            return whole
         answers = [self._answer(tool, runtime) for tool in tools]
         return _bounded(tools, [self._settled("allow", answer) for answer in answers])
 
@@ -124,10 +128,26 @@ class Access:
             answers[place] = answer
         return _bounded(tools, answers)
 
+    def _unasked(self, tools: Sequence[Any]) -> Boundary | None:
+        """Return the boundary if there is nothing to ask about any of thousands of tools."""
+        if not self.refuses_nothing:
+            return None
+        try:
+            names = [*map(_NAME, tools)]
+        except AttributeError:  # with a provider's dict
+            names = [*map(name_of, tools)]
+        if names != self._possible_names:
+            if not all(name is None or is_possible_name(name) for name in names):
+                return None
+            self._possible_names = names
+        return Boundary(tools)
+
     # -- model calls -----------------------------------------------------------------------------------
 
     def boundary_of_request(self, request: ModelRequest[Any]) -> Boundary:
         """Return what of its tools the run of a model call may use."""
+        if (whole := self._unasked(request.tools)) is not None:
+            return whole
         runtime = AccessRuntime.of(request)
         boundary = self.boundary(request.tools, runtime)
         self._warn_about_unmatched(request.tools, runtime)
@@ -135,6 +155,8 @@ class Access:
 
     async def aboundary_of_request(self, request: ModelRequest[Any]) -> Boundary:
         """As `boundary_of_request`, awaiting the rule."""
+        if (whole := self._unasked(request.tools)) is not None:
+            return whole
         runtime = AccessRuntime.of(request)
         boundary = await self.aboundary(request.tools, runtime)
         self._warn_about_unmatched(request.tools, runtime)
@@ -285,8 +307,6 @@ class Access:
 
     def _warn_about_unmatched(self, tools: Sequence[Any], runtime: AccessRuntime) -> None:
         """Say once which fingerprints, and which patterns of the run's roles, match no tool there is."""
-        if self.refuses_nothing:
-            return
         settings: dict[str, Patterns] = {}
         if self._fingerprints and "fingerprints=" not in self._checked:
             settings["fingerprints="] = Patterns(self._fingerprints.approved)
@@ -295,9 +315,8 @@ class Access:
             settings |= {f"allow[{role!r}]": one for role, one in patterns.items()}
         for setting in settings.keys() - self._checked:
             self._checked.add(setting)
-            documents = [self._document_of(tool) for tool in tools if name_of(tool) is not None]
-            idle = settings[setting].unmatched(documents)
-            self._warn_about_names(setting, idle, [document.name for document in documents])
+            named = {name: tool for tool in tools if (name := name_of(tool)) is not None}
+            self._warn_about_names(setting, settings[setting].unmatched(named, self._document_of), [*named])
 
     def _warn_about_names(self, setting: str, idle: Iterable[str], names: Sequence[str]) -> None:
         known = ", ".join(one_line(name, _QUOTED) for name in names[:_KNOWN])
@@ -323,11 +342,6 @@ def _bounded(tools: Sequence[Any], answers: Sequence[Any]) -> Boundary:
         if answer is not True and (name := name_of(tool)) is not None
     }
     return Boundary(kept, frozenset(refused - names), tuple(failures))
-
-
-def _has_possible_name(tool: Any) -> bool:
-    name = name_of(tool)
-    return name is None or is_possible_name(name)
 
 
 class PermittedTools(list[Any]):

@@ -139,7 +139,7 @@ class _InUse:
     def release_schemas(self) -> None:
         """Keep what was made of the tools, and not what it was made of."""
         if self.readings:
-            self.facts = [reading.facts for reading in self.readings]
+            self.facts = [reading.facts for reading in self.readings if reading.facts is not None]
             self.readings = ()
 
 

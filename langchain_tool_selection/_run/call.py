@@ -22,6 +22,7 @@ from langchain_tool_selection._exposure.registry import ExposureChoice, was_rank
 from langchain_tool_selection._ground.digest import digest
 from langchain_tool_selection._ground.log import WarnOnce
 from langchain_tool_selection._ground.messages import message_mark, state_value
+from langchain_tool_selection._ground.newest import ForNewest
 from langchain_tool_selection._ranking.index import CatalogView
 from langchain_tool_selection._ranking.protocol import Query
 from langchain_tool_selection._ranking.query import Turn, conversation_query, read_turns, summary_query
@@ -32,9 +33,7 @@ from langchain_tool_selection._selection.pins import current_pins
 from langchain_tool_selection._selection.policy import Reason
 from langchain_tool_selection._selection.record import ThreadRecord
 from langchain_tool_selection._tools.offered import OfferedTools
-from langchain_tool_selection._tools.shapes import (
-    names_in_choice,
-)
+from langchain_tool_selection._tools.shapes import names_in_choice
 from langchain_tool_selection.portable import check_names
 
 
@@ -193,6 +192,7 @@ class CallReader:
         self.exposures = exposures
         self._search = search
         self._offered = offered
+        self._catalogs = ForNewest[CatalogView]()
         self._warn_once = WarnOnce()
 
     def read_model_call(self, request: ModelRequest[Any], boundary: Boundary) -> Call:
@@ -208,12 +208,12 @@ class CallReader:
         """
         check_channels(request.state)
         record = ThreadRecord.from_state(request.state)
-        tools = self._offered.by_name(boundary.tools)
-        kept = self._offered.never_hidden(tools)
+        offer = self._offered.read(boundary.tools)
+        tools = offer.tools
         call = Call(
             request=request,
             tools=tools,
-            kept={name: Reason(kind) for name, kind in kept.items()},
+            kept={name: Reason(kind) for name, kind in offer.never_hidden.items()},
             forced={n: Reason("forced") for n in names_in_choice(request.tool_choice) if n in tools},
             record=record,
             domains=None,
@@ -226,9 +226,10 @@ class CallReader:
     def catalog_of(self, call: Call) -> CatalogView:
         """Return what a search of the call may find: all that could be hidden, and all that is kept."""
         unsearched = self._offered.own.names | call.out_of_play
-        return self._search.sync(
+        searched = (
             tool for name, tool in call.tools.items() if name not in unsearched and isinstance(tool, BaseTool)
         )
+        return self._catalogs.get(call.tools, lambda: self._search.sync(searched))
 
     def own_query(self, request: ModelRequest[Any]) -> tuple[Query | None, str]:
         """Return what `Search.query` asks for, and what failed."""

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field
 
 from langchain_tool_selection._access.boundary import Access, Boundary
 from langchain_tool_selection._run.answers import answer_to_call_tool
+from langchain_tool_selection._run.own_tool import own_tool
 from langchain_tool_selection._run.search import SafeSearch
 from langchain_tool_selection._run.settings import Discovery
 from langchain_tool_selection._selection.record import ThreadRecord
@@ -52,9 +53,9 @@ def make_call_tool(settings: Discovery, *, access: Access, search: SafeSearch) -
             )
         return ToolMessage(text, name=settings.call_name, tool_call_id=runtime.tool_call_id, status="error")
 
-    return StructuredTool.from_function(
-        func=call_tool,
-        coroutine=acall_tool,
+    return own_tool(
+        call_tool,
+        acall_tool,
         name=settings.call_name,
         description=f"Call a tool that {settings.name} found and that is not in your list.",
     )

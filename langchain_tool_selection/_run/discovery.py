@@ -21,6 +21,7 @@ from langchain_tool_selection._access.audit import Audit, emit
 from langchain_tool_selection._access.boundary import Access, Boundary
 from langchain_tool_selection._run.answers import answer_to_search
 from langchain_tool_selection._run.finding import Asked, Search, as_list, as_text
+from langchain_tool_selection._run.own_tool import own_tool
 from langchain_tool_selection._run.search import SafeSearch, SearchResult
 from langchain_tool_selection._run.settings import Discovery
 from langchain_tool_selection._selection.pins import PINS
@@ -87,9 +88,4 @@ def make_discovery_tool(
         )
         return Command(update={PINS: [*found], "messages": [message]})
 
-    return StructuredTool.from_function(
-        func=discover_tools,
-        coroutine=adiscover_tools,
-        name=settings.name,
-        description=settings.description,
-    )
+    return own_tool(discover_tools, adiscover_tools, name=settings.name, description=settings.description)

@@ -16,6 +16,7 @@ from langchain_tool_selection._access.audit import emit
 from langchain_tool_selection._exposure.base import ADDITION_SHARE, Exposure
 from langchain_tool_selection._exposure.history import remembered, state_update, why_changed
 from langchain_tool_selection._ground.log import WarnOnce
+from langchain_tool_selection._ground.newest import ForNewest
 from langchain_tool_selection._ranking.query import is_topic_shift
 from langchain_tool_selection._run.activation import Activation
 from langchain_tool_selection._run.answers import overview_of
@@ -81,6 +82,7 @@ class Planner:
         self._own = own
         self._policy = SelectionPolicy(settings.top_k, search.min_score, search.on_no_match)
         self._activation = Activation(thread.activate_above, settings.top_k)
+        self._whole = ForNewest[tuple[dict[str, Any], list[Any]]]()
         self._warn_once = WarnOnce()
 
     def plan(self, call: Call) -> Plan | None:
@@ -108,10 +110,10 @@ class Planner:
             plan: What `plan` gave for it.
             result: What the search for `plan.query` came to.
         """
-        bound = self._bound(call)
         exposure = call.exposure if plan is not None else None
         if plan is None or exposure is None:
-            return self._pass_through(call, bound)
+            return self._pass_through(call)
+        bound = self._bound(call)
         plan = self._settled(call, plan, exposure, result)
         selection = self._policy.select(plan, result.hits or ())
         rendered = exposure.render(call.request, selection, bound, call.record)
@@ -227,10 +229,9 @@ class Planner:
             call.tools, self._definitions, {discovery.name: partial(_description, discovery, call)}
         )
 
-    def _pass_through(self, call: Call, bound: Mapping[str, Any]) -> Outcome:
+    def _pass_through(self, call: Call) -> Outcome:
         """Send what would be sent without this middleware: its search tool has nothing to find."""
-        shown = {name: tool for name, tool in call.tools.items() if name not in self._own}
-        tools = [bound[name] for name in shown]
+        shown, tools = self._whole.get(call.tools, lambda: self._all_of(call))
         before = call.request.tools
         same = len(tools) == len(before) and all(map(operator.is_, tools, before))
         request = call.request if same else call.request.override(tools=tools)
@@ -247,6 +248,12 @@ class Planner:
         update = {} if record is call.record or record == call.record else {THREAD: record.to_state()}
         exposure = call.exposure if call.reads_answers else None
         return Outcome(request, selection, shown, update, exposure)
+
+    def _all_of(self, call: Call) -> tuple[dict[str, Any], list[Any]]:
+        """Return all tools but our own, by name, and as they are to be bound."""
+        bound = BoundTools(call.tools, self._definitions)
+        shown = {name: tool for name, tool in call.tools.items() if name not in self._own}
+        return shown, [bound[name] for name in shown]
 
 
 def _starts_anew(call: Call, plan: Plan, exposure: Exposure) -> bool:

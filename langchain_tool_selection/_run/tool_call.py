@@ -131,7 +131,7 @@ class ToolCall:
         # What was shown may be refused since.
         permitted = {tool.name for tool in self.request.runtime.tools}
         gone = {tool.name for tool in self.original.runtime.tools} - permitted
-        if why == "unknown" and self.name in self._reader.offered.latest:
+        if why == "unknown" and self.name in self._reader.offered.latest.tools:
             # LangChain refuses such a tool at the model call unless some middleware wraps tool calls. We do.
             self._reader.warn_once(
                 self.name,

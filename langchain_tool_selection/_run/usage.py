@@ -28,7 +28,7 @@ class CacheUsage:
     @classmethod
     def of(cls, messages: Iterable[Any]) -> CacheUsage:
         """Add up what the model's messages report; messages without a report count nothing."""
-        total = cls()
+        total = _NOTHING
         for message in messages:
             if isinstance(message, AIMessage) and (reported := message.usage_metadata):
                 details: Mapping[str, Any] = reported.get("input_token_details") or {}
@@ -50,6 +50,8 @@ class CacheUsage:
         """Return the totals as JSON values."""
         return asdict(self)
 
+
+_NOTHING = CacheUsage()
 
 _MOST = 2**53
 """No thread gets there; a checkpointer that is handed more than 64 bits ends the run."""

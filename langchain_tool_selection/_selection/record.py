@@ -70,7 +70,7 @@ class ThreadRecord:
     @property
     def is_new(self) -> bool:
         """Whether the thread has no earlier call on record."""
-        return self == ThreadRecord()
+        return self is _NEW or self == _NEW
 
     @property
     def hides(self) -> bool:
@@ -106,7 +106,7 @@ class ThreadRecord:
         """Read the record from graph state; a new one if there is none that this version understands."""
         value = state_value(state, THREAD)
         if not isinstance(value, Mapping) or value.get("version") != _VERSION:
-            return cls()
+            return _NEW
         return cls(
             key=_text_in(value, "key"),
             matched=tuple(pins_in(value.get("matched"))),
@@ -122,6 +122,9 @@ class ThreadRecord:
             reasons=_reasons_in(value.get("reasons")),
             definitions=_texts_in(value.get("definitions")),
         )
+
+
+_NEW = ThreadRecord()
 
 
 def _reveals_in(value: Any) -> tuple[Reveal, ...]:

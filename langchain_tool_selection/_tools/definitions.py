@@ -14,7 +14,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_tool_selection._ground.digest import digest
 from langchain_tool_selection._ground.log import logger
 from langchain_tool_selection._ground.untrusted import visible
-from langchain_tool_selection._tools.remembered import made_once
+from langchain_tool_selection._tools.remembered import made_once, reading_of
 from langchain_tool_selection._tools.schema import SchemaPruning, prune_tool
 from langchain_tool_selection._tools.shapes import is_deferred, is_harness_tool
 from langchain_tool_selection._tools.tokens import count_tokens
@@ -64,7 +64,7 @@ class Definitions:
         if not isinstance(tool, BaseTool):
             return tool
         if self._prune is None or is_harness_tool(tool):
-            changes = made_once(tool, "visible", _made_visible)
+            changes = _made_visible(tool)
             return tool.model_copy(update=changes) if changes else tool
         function = self.of(tool).get("function", {})
         if "parameters" not in function:  # a tool of OpenAI's that takes free text, or a broken one
@@ -114,8 +114,17 @@ def definition_of(tool: BaseTool) -> dict[str, Any]:
         return {"type": "function", "function": {"name": tool.name, "description": tool.description}}
 
 
-def _made_visible(tool: BaseTool) -> dict[str, Any]:
+def _made_visible(tool: BaseTool) -> Mapping[str, Any]:
     """Return what to change of a tool so that its model reads only what a person can see."""
+    reading = reading_of(tool)
+    if reading is None:
+        return _visible_changes(tool)
+    if reading.visible is None:
+        reading.visible = _visible_changes(tool)
+    return reading.visible
+
+
+def _visible_changes(tool: BaseTool) -> dict[str, Any]:
     seen: dict[str, Any] = {"description": tool.description and _readable(tool.description)}
     # A schema that came over a wire is a dict. One that is a class came with the user's code.
     if isinstance(tool.args_schema, dict):

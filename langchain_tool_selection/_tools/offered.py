@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
@@ -36,8 +37,27 @@ class OwnTools:
         return id(getattr(tool, "func", self)) in self._functions
 
 
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """The tools of one request.
+
+    Attributes:
+        tools: The tools by name, in their order.
+        never_hidden: Those that are never hidden, and why.
+        read: All tools of the request, which keeps their identities theirs.
+        state: What they held when they were read, as `_state_of` has it; `None` if that is not known.
+    """
+
+    tools: Mapping[str, Any]
+    never_hidden: Mapping[str, NeverHidden]
+    read: Sequence[Any] = ()
+    state: Any = None
+
+
 class OfferedTools:
     """Reads the tools of requests.
+
+    Most requests bring the very tools of the one before, unchanged. Those are not read again.
 
     Args:
         own: The middleware's own tools.
@@ -57,19 +77,27 @@ class OfferedTools:
         document_of: Callable[[Any], ToolDocument],
     ) -> None:
         self.own = own
-        self.latest: Mapping[str, Any] = {}
+        self.latest = Offer({}, {})
         self._always_include = Patterns([*always_include])
         self._hints = Patterns([*hints])
         self._document_of = document_of
         self._is_checked = False
         self._warn_once = WarnOnce()
 
-    def by_name(self, permitted: Sequence[Any]) -> dict[str, Any]:
-        """Return the tools by name, in their order. Of two with one name the first counts, or ours.
+    def read(self, permitted: Sequence[Any]) -> Offer:
+        """Return the tools of a request. Of two with one name the first counts, or ours.
 
         Raises:
             ValueError: the agent has another tool by the name of one of ours, and ours is not there.
         """
+        state, latest = _state_of(permitted), self.latest
+        if _is_unchanged(state, latest.state):
+            return latest
+        tools = self._by_name(permitted)
+        self.latest = offer = Offer(tools, self._never_hidden(tools), tuple(permitted), state)
+        return offer
+
+    def _by_name(self, permitted: Sequence[Any]) -> dict[str, Any]:
         tools = tools_by_name(permitted, self._warn_about_duplicate)
         for name in self.own.names & tools.keys():
             # A server that names a tool as one of ours takes nothing away from the agent but that tool.
@@ -85,11 +113,9 @@ class OfferedTools:
             tools[name] = ours
         if not (self._is_checked and self._always_include.names <= tools.keys()):
             self._warn_about_unmatched(tools)
-        self.latest = tools
         return tools
 
-    def never_hidden(self, tools: Mapping[str, Any]) -> dict[str, NeverHidden]:
-        """Return those of the tools that are never hidden, and why."""
+    def _never_hidden(self, tools: Mapping[str, Any]) -> dict[str, NeverHidden]:
         kept: dict[str, NeverHidden] = {}
         for name, tool in tools.items():
             if not isinstance(tool, BaseTool):
@@ -112,9 +138,9 @@ class OfferedTools:
     def _warn_about_unmatched(self, tools: Mapping[str, Any]) -> None:
         """Say once which names and patterns of settings match no tool of this request."""
         self._is_checked = True
-        documents = [self._document_of(tool) for tool in tools.values() if isinstance(tool, BaseTool)]
+        searched = {name: tool for name, tool in tools.items() if isinstance(tool, BaseTool)}
         for setting, patterns in (("always_include", self._always_include), ("hints", self._hints)):
-            for name in patterns.unmatched(documents):
+            for name in patterns.unmatched(searched, self._document_of):
                 self._warn_once(
                     f"{setting} {name}",
                     "%s names %r, which matches no tool of this request; known tools: %s",
@@ -122,3 +148,27 @@ class OfferedTools:
                     name,
                     ", ".join([*tools][:_KNOWN]),
                 )
+
+
+def _state_of(tools: Sequence[Any]) -> Any:
+    """Return what tells whether tools are those of another moment, and unchanged; `None` with dicts.
+
+    Extras and tags are small, and people change them in place. All else counts as changed if it is replaced.
+    """
+    try:
+        held = [*map(vars, tools)]
+    except TypeError:
+        return None
+    in_place = [
+        (place, one.get("extras"), one.get("tags"))
+        for place, one in enumerate(held)
+        if one.get("extras") or one.get("tags")
+    ]
+    return [*map(id, tools)], [tuple(one.values()) for one in held], repr(in_place)
+
+
+def _is_unchanged(state: Any, before: Any) -> bool:
+    try:
+        return state is not None and bool(state == before)
+    except Exception:  # metadata may hold what cannot be compared, such as arrays
+        return False

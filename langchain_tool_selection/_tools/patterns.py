@@ -8,8 +8,9 @@ too. They mean the same in every setting.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from fnmatch import translate
+from typing import Any
 
 from langchain_tool_selection._tools.documents import ToolDocument
 
@@ -43,10 +44,15 @@ class Patterns:
             _matches(pattern, document) for pattern in self._compiled.values()
         )
 
-    def unmatched(self, documents: Iterable[ToolDocument]) -> list[str]:
-        """Return the names and patterns that none of the tools matches, sorted."""
-        documents = list(documents)
-        missing = self.names.difference(document.name for document in documents)
+    def unmatched(self, tools: Mapping[str, Any], document_of: Callable[[Any], ToolDocument]) -> list[str]:
+        """Return the names and patterns that match no tool, sorted.
+
+        Args:
+            tools: The tools by name.
+            document_of: Reads a tool; asked only where there is more than exact names.
+        """
+        missing = self.names - tools.keys()
+        documents = [document_of(tool) for tool in tools.values()] if self._compiled else []
         idle = (
             text
             for text, pattern in self._compiled.items()

@@ -4,7 +4,8 @@ Tools come as the same objects again and again, as copies that other middleware 
 request, and any of them may be changed by attribute. So there are two levels. A *reading* says what the
 attributes of a tool hold right now: it is found by `content_key`, which counts the schema and the metadata by
 identity, and it keeps these alive, so that no other object can have their address. Tools of equal content,
-whatever objects they are, share one `ToolFacts`, which has what was made of them.
+whatever objects they are, share one `ToolFacts`, which has what was made of them. Facts are looked up when
+something is first made: most tools are hidden, and only their documents are ever asked for.
 
 Both levels hold nothing by themselves. A reading lives as long as the tool that it was made for, or as long
 as somebody keeps it; facts live as long as one of their readings, or as long as somebody keeps them.
@@ -17,11 +18,11 @@ from __future__ import annotations
 import marshal
 import sys
 import threading
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar, cast
-from weakref import WeakValueDictionary, finalize
+from weakref import WeakValueDictionary, ref
 
 from langchain_tool_selection._tools.documents import ToolDocument, content_key, document_of
 from langchain_tool_selection._tools.shapes import is_harness_tool
@@ -33,16 +34,11 @@ T = TypeVar("T")
 
 
 class ToolFacts:
-    """What was made of the tools of one content.
+    """What was made of the tools of one content."""
 
-    Attributes:
-        document: What is indexed of them, without anybody's hints.
-    """
+    __slots__ = ("__weakref__", "_lock", "_made")
 
-    __slots__ = ("__weakref__", "_lock", "_made", "document")
-
-    def __init__(self, document: ToolDocument) -> None:
-        self.document = document
+    def __init__(self) -> None:
         self._made: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
 
@@ -62,20 +58,36 @@ class Reading:
     """What a tool's attributes held when it was read.
 
     Attributes:
-        facts: What was made of tools of that content.
+        facts: What was made of tools of its content; `None` before anything was.
+        visible: What to change of it so that nothing invisible is sent; `None` before anybody asked. It costs
+            less than to look for the facts.
     """
 
-    __slots__ = ("__weakref__", "_metadata", "_schema", "facts")
+    __slots__ = ("__weakref__", "_document", "_metadata", "_schema", "facts", "visible")
 
-    def __init__(self, facts: ToolFacts, tool: BaseTool) -> None:
-        self.facts = facts
+    def __init__(self, tool: BaseTool) -> None:
+        self.facts: ToolFacts | None = None
+        self.visible: Mapping[str, Any] | None = None
+        self._document: ToolDocument | None = None
         # What counts by identity in the key has to stay alive as long as the key does.
         self._schema, self._metadata = tool.args_schema, tool.metadata
+
+    def document(self, tool: BaseTool) -> ToolDocument:
+        """Return what is indexed of the tool, without anybody's hints."""
+        if self._document is None:
+            self._document = document_of(tool)
+        return self._document
+
+    def is_of(self, document: ToolDocument, facts: ToolFacts) -> bool:
+        """Whether a tool that has them now is as it was when it was read."""
+        return self.facts in (None, facts) and self._document in (None, document)
 
 
 _readings: WeakValueDictionary[tuple[Any, ...], Reading] = WeakValueDictionary()
 _facts: WeakValueDictionary[Hashable, ToolFacts] = WeakValueDictionary()
-_held: dict[int, Reading] = {}  # the newest reading of each tool that lives, by the tool's address
+_held: dict[int, tuple[Reading, ref[Any]]] = {}
+"""The newest reading of each tool that lives, by the tool's address."""
+
 _lock = threading.RLock()
 
 
@@ -106,7 +118,7 @@ def documents_of(tools: Iterable[Any]) -> tuple[list[ToolDocument], list[Reading
         if reading is None:  # reading it again is cheap enough
             documents.append(document_of(tool))
         else:
-            documents.append(reading.facts.document)
+            documents.append(reading.document(tool))
             readings.append(reading)
     return documents, readings
 
@@ -120,38 +132,42 @@ def made_once(tool: BaseTool, kind: Hashable, make: Callable[[BaseTool], T]) -> 
         make: Makes it. What it gives is shared, and must not be changed. Never `None`.
     """
     reading = reading_of(tool)
-    if reading is not None and (made := reading.facts.made(kind)) is not None:
+    if reading is None:
+        return make(tool)
+    if reading.facts is not None and (made := reading.facts.made(kind)) is not None:
         return cast("T", made)
     # A schema may have been changed in place since it was read. That costs little beside what is made now.
-    reading = reading and _read(tool, content_key(tool), again=True)
-    return make(tool) if reading is None else reading.facts.make(kind, lambda: make(tool))
+    return _facts_of(tool, reading).make(kind, lambda: make(tool))
 
 
-def _read(tool: Any, key: tuple[Any, ...], *, again: bool = False) -> Reading | None:
+def _read(tool: Any, key: tuple[Any, ...]) -> Reading | None:
     # Without an import, which a program that only ranks should not pay for: such a tool has loaded it.
     langchain = sys.modules.get("langchain_core.tools")
     if langchain is None or not isinstance(tool, langchain.BaseTool):
         return None
     with _lock:
-        known = _readings.get(key)
-        if known and not again:
-            return known
-        facts = _facts_of(tool)
-        if known and known.facts is facts:
-            return known
-        reading = _readings[key] = Reading(facts, tool)
-        if id(tool) not in _held:
-            finalize(tool, _held.pop, id(tool), None).atexit = False
-        _held[id(tool)] = reading
-        return reading
+        return _readings.get(key) or _read_anew(tool, key)
 
 
-def _facts_of(tool: BaseTool) -> ToolFacts:
+def _read_anew(tool: BaseTool, key: tuple[Any, ...]) -> Reading:
+    """Read a tool, and keep what was read for as long as the tool lives."""
+    reading = _readings[key] = Reading(tool)
+    address, forget = id(tool), _held.pop
+    _held[address] = reading, ref(tool, lambda _: forget(address, None))
+    return reading
+
+
+def _facts_of(tool: BaseTool, reading: Reading) -> ToolFacts:
+    """Return the facts of what a tool holds now, which its reading has from then on."""
     document = document_of(tool)
     content = _content(tool, document)
-    facts = _facts.get(content)
-    if facts is None:
-        facts = _facts[content] = ToolFacts(document)
+    with _lock:
+        facts = _facts.get(content)
+        if facts is None:
+            facts = _facts[content] = ToolFacts()
+        if not reading.is_of(document, facts):
+            reading = _read_anew(tool, content_key(tool))
+        reading.facts = facts
     return facts
 
 

@@ -71,7 +71,7 @@ def test_equal_tools_that_are_made_anew_have_the_same_documents_and_catalogue():
     gc.collect()
     again = index.sync(made_anew(20))
     assert again is first
-    assert index.document_of(made_anew(1)[0]) is first.documents[0]
+    assert index.document_of(made_anew(1)[0]) == first.documents[0]
 
 
 def test_a_changed_attribute_is_seen():
