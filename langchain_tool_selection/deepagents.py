@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, NamedTuple, NotRequired, TypeAlias, cast
+from typing import Annotated, Any, NamedTuple, NotRequired, TypeAlias, TypeGuard, cast
 
 from langchain.agents.middleware import types
 from langchain_core.language_models import BaseChatModel
@@ -58,6 +58,8 @@ Handler: TypeAlias = Callable[[Request], Answer]
 AsyncHandler: TypeAlias = Callable[[Request], Awaitable[Answer]]
 ToolRequest: TypeAlias = types.ToolCallRequest
 ToolAnswer: TypeAlias = ToolMessage | Command[Any]
+ToolHandler: TypeAlias = Callable[[ToolRequest], ToolAnswer]
+AsyncToolHandler: TypeAlias = Callable[[ToolRequest], Awaitable[ToolAnswer]]
 Middleware: TypeAlias = Sequence[types.AgentMiddleware[Any, Any, Any]]
 
 
@@ -175,9 +177,8 @@ def _stack(
         stack += added
     else:
         stack.insert(stack.index(own), added[0])
-    if model.profile.excluded_middleware.isdisjoint(
-        {SummarizationMiddleware, _Summarization.serialized_name}
-    ):
+    summarization = {SummarizationMiddleware, _Summarization.serialized_name}
+    if model.profile.excluded_middleware.isdisjoint(summarization):
         if not any(one.name == _Summarization.serialized_name for one in stack):
             # As the harness makes its own, whose place it takes by its name.
             stack.insert(0, create_summarization_middleware(model.client, backend or StateBackend()))
@@ -205,13 +206,10 @@ def _general_purpose(
         )
         return
     # Permissions, approvals and tools are the agent's in any subagent that does not have its own.
-    spec: dict[str, Any] = {
-        **GENERAL_PURPOSE_SUBAGENT,
-        "model": model,
-        "middleware": [one for one in middleware if one.name in slots],
-    }
-    given = {"description": edits.description, "system_prompt": edits.system_prompt, "skills": skills}
-    yield spec | {key: value for key, value in given.items() if value is not None}
+    own = {"model": model, "middleware": [one for one in middleware if one.name in slots]}
+    edited = {"description": edits.description, "system_prompt": edits.system_prompt, "skills": skills}
+    given = {key: value for key, value in edited.items() if value is not None}
+    yield {**GENERAL_PURPOSE_SUBAGENT, **own, **given}
 
 
 def _lost_by_declaring(
@@ -235,13 +233,10 @@ def _check(model: Any, middleware: Any, subagents: Any, arguments: Mapping[str, 
         msg = f"model must be a chat model or its name, because subagents depend on it, got {model!r}"
         raise TypeError(msg)
     known = inspect.signature(create_deep_agent).parameters
-    for name in arguments:
-        if name not in known:
-            msg = (
-                f"create_deep_agent has no argument {name!r}; it takes {', '.join(known)}. Settings of the "
-                "selection go into middleware=[ToolSelectionMiddleware(...)]"
-            )
-            raise TypeError(msg)
+    if unknown := next((name for name in arguments if name not in known), None):
+        go_elsewhere = "Settings of the selection go into middleware=[ToolSelectionMiddleware(...)]"
+        msg = f"create_deep_agent has no argument {unknown!r}; it takes {', '.join(known)}. {go_elsewhere}"
+        raise TypeError(msg)
     _check_middleware("middleware", middleware)
     for index, spec in enumerate(subagents or ()):
         if not isinstance(spec, Mapping) or not isinstance(spec.get("name"), str):
@@ -306,14 +301,10 @@ class _AheadOfSelection(types.AgentMiddleware[ToolSelectionState, Any, Any]):
         request, pins = self._prepared(request, permitted.tools)
         return _pinning(pins, await handler(request))
 
-    def wrap_tool_call(
-        self, request: ToolRequest, handler: Callable[[ToolRequest], ToolAnswer]
-    ) -> ToolAnswer:
+    def wrap_tool_call(self, request: ToolRequest, handler: ToolHandler) -> ToolAnswer:
         return handler(self._handing_on(request))
 
-    async def awrap_tool_call(
-        self, request: ToolRequest, handler: Callable[[ToolRequest], Awaitable[ToolAnswer]]
-    ) -> ToolAnswer:
+    async def awrap_tool_call(self, request: ToolRequest, handler: AsyncToolHandler) -> ToolAnswer:
         return await handler(self._handing_on(request))
 
     def _prepared(self, request: Request, pinnable: Sequence[Any]) -> tuple[Request, list[str]]:
@@ -347,11 +338,13 @@ class _AheadOfSelection(types.AgentMiddleware[ToolSelectionState, Any, Any]):
 
 def _pinnable(request: Request) -> list[Any]:
     """Return the tools that a skill may bring back if they are hidden, where the agent has skills."""
-    return [*filter(_is_hideable, request.tools)] if request.state.get("skills_metadata") else []
+    if not request.state.get("skills_metadata"):
+        return []
+    return [tool for tool in request.tools if _is_ours_to_hide(tool) and not is_deferred(tool)]
 
 
-def _is_hideable(tool: Any) -> bool:
-    return isinstance(tool, BaseTool) and not is_harness_tool(tool) and not is_deferred(tool)
+def _is_ours_to_hide(tool: Any) -> TypeGuard[BaseTool]:
+    return isinstance(tool, BaseTool) and not is_harness_tool(tool)
 
 
 class _Summarization(SummarizationMiddleware):
@@ -373,9 +366,10 @@ class _Summarization(SummarizationMiddleware):
         return copied
 
     def wrap_model_call(self, request: Request, handler: Handler) -> Response:
-        return super().wrap_model_call(
-            _with_few_tools(request), lambda few: handler(few.override(tools=request.tools))
-        )
+        def with_all(few: Request) -> Answer:
+            return handler(few.override(tools=request.tools))
+
+        return super().wrap_model_call(_with_few_tools(request), with_all)
 
     async def awrap_model_call(self, request: Request, handler: AsyncHandler) -> Response:
         async def with_all(few: Request) -> Answer:
@@ -391,12 +385,8 @@ def _with_few_tools(request: Request) -> Request:
     model's input limit (`token_budget`), and so much the harness leaves free.
     """
     record = ThreadRecord.from_state(request.state)
-    few = (
-        tool
-        for tool in request.tools
-        if not isinstance(tool, BaseTool) or is_harness_tool(tool) or tool.name in record.shown
-    )
-    return request.override(tools=[*few])
+    few = [tool for tool in request.tools if not _is_ours_to_hide(tool) or tool.name in record.shown]
+    return request.override(tools=few)
 
 
 def _pinning(pins: Sequence[str], response: Answer) -> Response:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Literal, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
@@ -86,7 +87,7 @@ class ToolRouter:
         self._catalog = ToolIndex(ranker).sync(tools)
         self._ruled = ToolIndex(RuleRanker(rules or {})).sync(self._catalog.documents)
         self._choice = None if model is None else ModelChoice(model)
-        self._threshold = threshold
+        self._threshold = -inf if threshold is None else threshold
         self._shortlist = shortlist
 
     def route(self, query: str) -> Route:
@@ -95,9 +96,8 @@ class ToolRouter:
         if route := self._by_rule(request):
             return route
         hits = self._contenders(self._catalog.search(request, limit=self._shortlist))
-        if self._choice is None:
-            return _best(hits)
-        return _chosen(self._choice.choose(request, self._documents(hits)), hits)
+        picked = self._choice.choose(request, self._documents(hits)) if self._choice else None
+        return _chosen(picked, hits)
 
     async def aroute(self, query: str) -> Route:
         """As `route`, awaiting the ranker and the model."""
@@ -105,9 +105,8 @@ class ToolRouter:
         if route := self._by_rule(request):
             return route
         hits = self._contenders(await self._catalog.asearch(request, limit=self._shortlist))
-        if self._choice is None:
-            return _best(hits)
-        return _chosen(await self._choice.achoose(request, self._documents(hits)), hits)
+        picked = await self._choice.achoose(request, self._documents(hits)) if self._choice else None
+        return _chosen(picked, hits)
 
     def _by_rule(self, request: Query) -> Route | None:
         hits = self._ruled.search(request)
@@ -118,23 +117,15 @@ class ToolRouter:
             return ()
         # A share of a negative score would lie above it; there the best hit stands alone.
         best = hits[0].score
-        least = min(best, best * _CONTENDER)
-        return tuple(
-            hit
-            for hit in hits
-            if hit.score >= least and (self._threshold is None or hit.score >= self._threshold)
-        )
+        least = max(self._threshold, min(best, best * _CONTENDER))
+        return tuple(hit for hit in hits if hit.score >= least)
 
     def _documents(self, hits: Iterable[Hit]) -> list[ToolDocument]:
         return [self._catalog.document(hit.name) for hit in hits]
 
 
-def _best(hits: tuple[Hit, ...]) -> Route:
-    return Route(hits[0].name, "shortlist", hits) if hits else Route(None, "none")
-
-
 def _chosen(picked: list[str] | None, hits: tuple[Hit, ...]) -> Route:
-    """Return the route to the model's first pick; to the best hit if the model gave no usable answer."""
-    if picked is None:
-        return _best(hits)
-    return Route(picked[0] if picked else None, "model", hits)
+    """Return the route to the model's first pick; to the best hit if there was no usable answer."""
+    if picked is not None:
+        return Route(picked[0] if picked else None, "model", hits)
+    return Route(hits[0].name, "shortlist", hits) if hits else Route(None, "none")

@@ -8,28 +8,21 @@ add tools that nobody asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
-from langchain_tool_selection._exposure.base import CallContext, Rendered, constant_array, left_of
+from langchain_tool_selection._exposure.base import CallContext, OwnExposure, Rendered, Request, Tools
 from langchain_tool_selection._ground.messages import has_thinking, message_mark
 from langchain_tool_selection._selection.policy import Selection
 from langchain_tool_selection._selection.record import Reveal, ThreadRecord
 
 if TYPE_CHECKING:
-    from langchain.agents.middleware.types import ModelRequest, ModelResponse
-    from langchain_core.messages import AIMessage
-
     from langchain_tool_selection._exposure.transports.base import Transport
-
-_BUDGET = (3, 50)
-"""How many tools a user message, and a thread, may add unasked. From `benchmarks.multiturn`: more than three
-at once are not used, and each that is used saves a search."""
 
 
 @dataclass(frozen=True)
-class Append:
+class Append(OwnExposure):
     """Adds tools to the conversation. See `Exposure` for each member.
 
     Attributes:
@@ -42,11 +35,9 @@ class Append:
     search_tool: str | None
     thinks: bool
 
-    name: ClassVar[str] = "append"
-    keeps: ClassVar[bool] = True
-    ranks: ClassVar[bool] = True
-    additions_reset_cache: ClassVar[bool] = False
-    uses_call_tool: ClassVar[bool] = False
+    name = "append"
+    # From `benchmarks.multiturn`: more than three at once are not used, and each that is used saves a search.
+    budget = (3, 50)
 
     @classmethod
     def suits(cls, context: CallContext) -> bool:
@@ -64,18 +55,12 @@ class Append:
         return self.transport.lives_in_searches and self.thinks
 
     def max_additions(self, record: ThreadRecord) -> int:
-        return 0 if self._needs_a_search else left_of(_BUDGET, record)
+        return 0 if self._needs_a_search else super().max_additions(record)
 
-    def render(
-        self,
-        request: ModelRequest[Any],
-        selection: Selection,
-        tools: Mapping[str, Any],
-        record: ThreadRecord,
-    ) -> Rendered:
+    def render(self, request: Request, selection: Selection, tools: Tools, record: ThreadRecord) -> Rendered:
         from langchain_tool_selection._exposure import reveal  # noqa: PLC0415 - see `base`
 
-        array = constant_array(selection, tools, record)
+        array = self.constant_array(selection, tools, record)
         marks = {message_mark(message) for message in request.messages}
         # A compaction may have taken the message that a reveal stood behind. Its tools are due again.
         reveals = [one for one in record.reveals if one.anchor in marks]
@@ -90,16 +75,6 @@ class Append:
         if revealed:
             reveals.append(Reveal(message_mark(anchor), revealed))
         sent = reveal.with_reveals(
-            request,
-            tools,
-            array=array,
-            reveals=reveals,
-            transport=self.transport,
-            search_tool=self.search_tool,
+            request, tools, array, reveals, transport=self.transport, search_tool=self.search_tool
         )
         return Rendered(sent, array, tuple(reveals), revealed)
-
-    def receive(
-        self, response: ModelResponse[Any] | AIMessage, tools: Mapping[str, Any]
-    ) -> ModelResponse[Any] | AIMessage:
-        return response

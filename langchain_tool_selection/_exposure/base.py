@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from langchain_tool_selection._selection.policy import ReasonKind, Selection
 from langchain_tool_selection._selection.record import Reveal, ThreadRecord
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
 
     from langchain_tool_selection._exposure.models import ModelTraits
+
+Request: TypeAlias = "ModelRequest[Any]"
+Answer: TypeAlias = "ModelResponse[Any] | AIMessage"
+Tools: TypeAlias = Mapping[str, Any]
 
 ADDITION_SHARE = 0.5
 """What a tool must score to be added unasked, as a share of the best match."""
@@ -47,7 +51,7 @@ class Rendered(NamedTuple):
             where they are the same.
     """
 
-    request: ModelRequest[Any]
+    request: Request
     array: tuple[str, ...]
     reveals: tuple[Reveal, ...] = ()
     revealed: tuple[str, ...] = ()
@@ -96,13 +100,7 @@ class Exposure(Protocol):
             record: What the thread has been sent so far. `record.added` counts its earlier additions.
         """
 
-    def render(
-        self,
-        request: ModelRequest[Any],
-        selection: Selection,
-        tools: Mapping[str, Any],
-        record: ThreadRecord,
-    ) -> Rendered:
+    def render(self, request: Request, selection: Selection, tools: Tools, record: ThreadRecord) -> Rendered:
         """Return the request to send.
 
         Never changes `request`, its lists, its messages or a tool: a retry must find them as they were.
@@ -115,9 +113,7 @@ class Exposure(Protocol):
             record: What earlier calls of the thread were sent. Names in it may be gone from `tools`.
         """
 
-    def receive(
-        self, response: ModelResponse[Any] | AIMessage, tools: Mapping[str, Any]
-    ) -> ModelResponse[Any] | AIMessage:
+    def receive(self, response: Answer, tools: Tools) -> Answer:
         """Return the model's answer as the rest of the agent is to see it, with calls that it can run.
 
         Never changes `response`. Calls keep their ids and their order.
@@ -145,27 +141,48 @@ class CallContext:
     call_tool: str | None = None
 
 
-# -- what exposures share ---------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class OwnExposure(Exposure):
+    """An exposure of this package, with what most of them have in common.
 
+    Attributes:
+        uses_call_tool: Whether the model calls what it finds through `call_tool`, which the middleware then
+            registers with the agent.
+        budget: How many tools a user message, and a thread, may add unasked.
+    """
 
-def left_of(budget: tuple[int, int], record: ThreadRecord) -> int:
-    """Return how many tools may be added, of so many for a user message and so many for a thread."""
-    per_message, per_thread = budget
-    return max(0, min(per_message, per_thread - record.added))
+    name: ClassVar[str]
+    keeps: ClassVar[bool] = True
+    ranks: ClassVar[bool] = True
+    additions_reset_cache: ClassVar[bool] = False
+    uses_call_tool: ClassVar[bool] = False
+    budget: ClassVar[tuple[int, int]] = (0, 0)
 
+    @classmethod
+    def suits(cls, context: CallContext) -> bool:
+        """Whether `exposure="auto"` may take it for this call: it works and is not refused."""
+        return False
 
-def last_array(exposure: Exposure, record: ThreadRecord) -> tuple[str, ...]:
-    """Return the tools array of the thread's last call, in order, which this exposure was sent with."""
-    if not exposure.keeps:
-        return record.shown
-    return record.visible if exposure.additions_reset_cache else record.array
+    @classmethod
+    def of(cls, context: CallContext) -> OwnExposure | None:
+        """Return the exposure for this call; `None` if it cannot work there."""
+        return cls()
 
+    def max_additions(self, record: ThreadRecord) -> int:
+        """See `Exposure`."""
+        per_message, per_thread = self.budget
+        return max(0, min(per_message, per_thread - record.added))
 
-def constant_array(selection: Selection, tools: Mapping[str, Any], record: ThreadRecord) -> tuple[str, ...]:
-    """Return the names of the thread's constant array, and behind them what must be in it since."""
-    if not record.array:
-        return selection.names
-    bound = [name for name in selection.names if selection.reasons[name].kind in _IN_THE_ARRAY]
-    # Ahead, because a cache mark goes on the last tool and must not be on a deferred one.
-    ahead = [name for name in bound if selection.reasons[name].kind == "deferred"]
-    return tuple(dict.fromkeys([*ahead, *(name for name in record.array if name in tools), *bound]))
+    def receive(self, response: Answer, tools: Tools) -> Answer:
+        """See `Exposure`."""
+        return response
+
+    @staticmethod
+    def constant_array(selection: Selection, tools: Tools, record: ThreadRecord) -> tuple[str, ...]:
+        """Return the names of the thread's constant array, and behind them what must be in it since."""
+        if not record.array:
+            return selection.names
+        bound = [name for name in selection.names if selection.reasons[name].kind in _IN_THE_ARRAY]
+        # Ahead, because a cache mark goes on the last tool and must not be on a deferred one.
+        ahead = [name for name in bound if selection.reasons[name].kind == "deferred"]
+        return tuple(dict.fromkeys([*ahead, *(name for name in record.array if name in tools), *bound]))

@@ -8,7 +8,7 @@ from typing import Any
 
 from langgraph.types import Overwrite
 
-from langchain_tool_selection._exposure.base import Exposure, Rendered, last_array
+from langchain_tool_selection._exposure.base import Exposure, Rendered
 from langchain_tool_selection._ground.messages import state_value
 from langchain_tool_selection._selection.pins import PINS
 from langchain_tool_selection._selection.policy import Selection
@@ -81,7 +81,7 @@ def why_changed(
     """
     if not before.exposure:
         return None
-    then, now = last_array(exposure, before), rendered.bound or rendered.array
+    then, now = _last_array(exposure, before), rendered.bound or rendered.array
     if before.exposure != exposure.name:
         return f"another model: exposure {before.exposure!r} before, {exposure.name!r} now"
     if then == now:
@@ -92,6 +92,13 @@ def why_changed(
         return _why_gone(before, after, [name for name in gone if name not in present])
     added = [f"{name} ({selection.reasons[name].kind})" for name in now if name not in then]
     return f"added {', '.join(added)}" if added else "another order"
+
+
+def _last_array(exposure: Exposure, record: ThreadRecord) -> tuple[str, ...]:
+    """Return the tools array of the thread's last call, in order, which this exposure was sent with."""
+    if not exposure.keeps:
+        return record.shown
+    return record.visible if exposure.additions_reset_cache else record.array
 
 
 def _why_rewritten(before: ThreadRecord, after: ThreadRecord, array: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableBinding
 
 from langchain_tool_selection._exposure.transports.base import Transport
 from langchain_tool_selection._exposure.transports.registry import transport_of
-from langchain_tool_selection._ground.models import ModelName, model_name
+from langchain_tool_selection._ground.models import model_name
 
 _CACHING_PROVIDERS = frozenset(
     """
@@ -35,8 +35,8 @@ class ModelTraits:
     """What about a model decides how tools are shown to it.
 
     Attributes:
-        provider: As LangChain's client names itself, e.g. "anthropic"; empty if unknown.
         name: The model's name; empty if unknown.
+        full_name: The name with its provider, as `init_chat_model` takes it.
         transport: The provider's way to add a tool in mid-conversation, if this client can send it.
         caches: Whether the provider documents a prompt cache.
         checks_prefix: Whether the provider refuses a changed tools array once the model has thought.
@@ -46,19 +46,14 @@ class ModelTraits:
         client: The class of the model, for messages to people.
     """
 
-    provider: str = ""
     name: str = ""
+    full_name: str = ""
     transport: Transport | None = None
     caches: bool = False
     checks_prefix: bool = False
     thinks: bool = False
     input_limit: int | None = None
     client: str = field(default="", compare=False)
-
-    @property
-    def full_name(self) -> str:
-        """The name with its provider, as `init_chat_model` takes it."""
-        return ModelName(self.provider, self.name).full
 
     @property
     def label(self) -> str:
@@ -81,21 +76,18 @@ class ModelTraits:
         bound, client = {**(settings or {})}, type(model).__name__
         if isinstance(model, RunnableBinding):
             bound, model = {**model.kwargs, **bound}, model.bound
-        provider, name = model_name(model)
+        reported = model_name(model)
+        name = reported.name
         checks_prefix = bool(_CHECKS_PREFIX.search(name))
+        thinking = bound.get("thinking", getattr(model, "thinking", None))
+        thinks = thinking.get("type") != "disabled" if isinstance(thinking, Mapping) else checks_prefix
         return cls(
-            provider=provider,
             name=name,
+            full_name=reported.full,
             transport=transport_of(model, name),
-            caches=provider in _CACHING_PROVIDERS,
+            caches=reported.provider in _CACHING_PROVIDERS,
             checks_prefix=checks_prefix,
             input_limit=(getattr(model, "profile", None) or {}).get("max_input_tokens") or None,
-            thinks=_thinks(bound.get("thinking", getattr(model, "thinking", None)), checks_prefix),
+            thinks=thinks,
             client=client,
         )
-
-
-def _thinks(thinking: Any, by_default: bool) -> bool:
-    if isinstance(thinking, Mapping):
-        return thinking.get("type") != "disabled"
-    return by_default

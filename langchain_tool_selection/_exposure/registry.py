@@ -7,10 +7,10 @@ the choice, the cost model and the reading of records follow.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from langchain_tool_selection._exposure.append import Append
-from langchain_tool_selection._exposure.base import CallContext, Exposure
+from langchain_tool_selection._exposure.base import CallContext, Exposure, OwnExposure
 from langchain_tool_selection._exposure.grow import Grow
 from langchain_tool_selection._exposure.per_turn import PerTurn
 from langchain_tool_selection._exposure.proxy import Proxy
@@ -25,29 +25,6 @@ ExposureName = Literal["per_turn", "grow", "append", "proxy"]
 ExposureSetting: TypeAlias = ExposureName | Literal["auto"] | Exposure
 
 
-class OwnExposure(Protocol):
-    """What an exposure of this package says of itself beside `Exposure`, before there is an object of it.
-
-    Attributes:
-        uses_call_tool: Whether the model calls what it finds through `call_tool`, which the middleware then
-            registers with the agent.
-    """
-
-    name: ClassVar[str]
-    keeps: ClassVar[bool]
-    ranks: ClassVar[bool]
-    additions_reset_cache: ClassVar[bool]
-    uses_call_tool: ClassVar[bool]
-
-    @classmethod
-    def suits(cls, context: CallContext) -> bool:
-        """Whether `exposure="auto"` may take it for this call: it works and is not refused."""
-
-    @classmethod
-    def of(cls, context: CallContext) -> Exposure | None:
-        """Return the exposure for this call; `None` if it cannot work there."""
-
-
 EXPOSURES: Mapping[str, type[OwnExposure]] = {
     kind.name: kind
     for kind in (
@@ -58,6 +35,17 @@ EXPOSURES: Mapping[str, type[OwnExposure]] = {
     )
 }
 """By name, the cheapest under a prompt cache first: `exposure="auto"` takes the first that suits."""
+
+
+_SENDS_ALL = (
+    "all tools are sent to %s: it answers with an error (400) when the tools array changes after it has "
+    "thought, and this client cannot add tools in mid-conversation; exposure='proxy' can"
+)
+_GROWS = "exposure=%r is 'grow' for %s: this client cannot add tools in mid-conversation"
+_REFUSES = (
+    "%s answers with an error (400) when the tools array changes after it has thought, as exposure=%r lets "
+    "it; set exposure='auto', or switch thinking off"
+)
 
 
 def recorded(name: str) -> type[OwnExposure]:
@@ -94,15 +82,15 @@ class ExposureChoice:
     """
 
     def __init__(self, setting: ExposureSetting, *, search_tool: str | None, call_tool: str | None) -> None:
-        self._setting = _checked(setting)
+        if not isinstance(setting, Exposure) or isinstance(setting, type):
+            check_choice("exposure", setting, ("auto", *get_args(ExposureName)))
+        self._setting = setting
         self._search_tool = search_tool
         self._call_tool = call_tool
         self._warn_once = WarnOnce()
         if self.uses_call_tool and call_tool is None:
-            msg = (
-                f"exposure={self._setting!r} shows tools in search results and needs "
-                "discovery=Discovery(...), got None"
-            )
+            needs = "shows tools in search results and needs discovery=Discovery(...), got None"
+            msg = f"exposure={self._setting!r} {needs}"
             raise ValueError(msg)
 
     @property
@@ -133,49 +121,27 @@ class ExposureChoice:
             traits: What is known of the model.
             messages: The conversation as it is sent.
         """
-        if not isinstance(self._setting, str):
-            self._warn_if_refused(self._setting, self._setting.name, traits)
-            return self._setting
         context = CallContext(traits, messages, self._search_tool, self._call_tool)
         if self._setting == "auto":
             return self._automatic(context)
-        exposure = EXPOSURES[self._setting].of(context)
-        if exposure is None:
-            self._warn_once(
-                f"{self._setting} {traits.label}",
-                "exposure=%r is 'grow' for %s: this client cannot add tools in mid-conversation",
-                self._setting,
-                traits.label,
-            )
-            exposure = Grow()
-        self._warn_if_refused(exposure, self._setting, traits)
+        exposure = self._asked_for(self._setting, context)
+        changes_array = exposure.additions_reset_cache or not exposure.keeps
+        if traits.refuses_changes and changes_array:
+            name = self._setting if isinstance(self._setting, str) else exposure.name
+            self._warn_once(traits.label, _REFUSES, traits.label, name)
         return exposure
 
     def _automatic(self, context: CallContext) -> Exposure | None:
         for kind in EXPOSURES.values():
             if kind.suits(context):
                 return kind.of(context)
-        self._warn_once(
-            f"auto {context.traits.label}",
-            "all tools are sent to %s: it answers with an error (400) when the tools array changes after "
-            "it has thought, and this client cannot add tools in mid-conversation; exposure='proxy' can",
-            context.traits.label,
-        )
+        self._warn_once(context.traits.label, _SENDS_ALL, context.traits.label)
         return None
 
-    def _warn_if_refused(self, exposure: Exposure, setting: str, traits: ModelTraits) -> None:
-        changes_array = exposure.additions_reset_cache or not exposure.keeps
-        if traits.refuses_changes and changes_array:
-            self._warn_once(
-                f"prefix {traits.label}",
-                "%s answers with an error (400) when the tools array changes after it has thought, as "
-                "exposure=%r lets it; set exposure='auto', or switch thinking off",
-                traits.label,
-                setting,
-            )
-
-
-def _checked(setting: ExposureSetting) -> ExposureSetting:
-    if isinstance(setting, str) or not isinstance(setting, Exposure) or isinstance(setting, type):
-        check_choice("exposure", setting, ("auto", *get_args(ExposureName)))
-    return setting
+    def _asked_for(self, setting: ExposureName | Exposure, context: CallContext) -> Exposure:
+        if not isinstance(setting, str):
+            return setting
+        if (exposure := EXPOSURES[setting].of(context)) is not None:
+            return exposure
+        self._warn_once(context.traits.label, _GROWS, setting, context.traits.label)
+        return Grow()

@@ -8,13 +8,16 @@ middleware hands it to another model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import takewhile
 from typing import Any
 
 from langchain.agents.middleware.types import ModelRequest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
+from langchain_tool_selection._exposure.base import Request, Tools
 from langchain_tool_selection._exposure.transports.base import OURS, Place, Transport, answers_up_to
 from langchain_tool_selection._ground.messages import message_mark, state_value
 from langchain_tool_selection._selection.pins import found_in
@@ -27,7 +30,7 @@ def is_anchor(message: Any) -> bool:
     return isinstance(message, HumanMessage | ToolMessage)
 
 
-def newest_anchor(request: ModelRequest[Any]) -> Any:
+def newest_anchor(request: Request) -> Any:
     """Return the newest message to reveal tools behind; `None` if there is none.
 
     One of the conversation if possible: what other middleware adds to a request may be gone from the next.
@@ -47,14 +50,14 @@ def found_at_end(messages: Sequence[Any]) -> list[str]:
 
 
 def with_reveals(
-    request: ModelRequest[Any],
-    tools: Mapping[str, Any],
-    *,
+    request: Request,
+    tools: Tools,
     array: Sequence[str],
     reveals: Sequence[Reveal],
+    *,
     transport: Transport,
     search_tool: str | None,
-) -> ModelRequest[Any]:
+) -> Request:
     """Return the request with `array` as its tools and the reveals in its conversation.
 
     Args:
@@ -79,25 +82,20 @@ def with_reveals(
 class _Revealing(ModelRequest[Any]):
     """A request for one model only. Handed to another, it shows the same tools in the tools array."""
 
-    _plain: ModelRequest[Any]
+    _plain: Request
     _sent: frozenset[str | None]
     _transport: Transport
 
     @classmethod
     def of(
-        cls,
-        request: ModelRequest[Any],
-        plain: ModelRequest[Any],
-        sent: frozenset[str | None],
-        transport: Transport,
+        cls, request: Request, plain: Request, sent: frozenset[str | None], transport: Transport
     ) -> _Revealing:
         revealing = cls(**fields_of(request))
-        object.__setattr__(revealing, "_plain", plain)  # a request warns of any other way
-        object.__setattr__(revealing, "_sent", sent)
-        object.__setattr__(revealing, "_transport", transport)
+        # A request warns of any other way.
+        vars(revealing).update(_plain=plain, _sent=sent, _transport=transport)
         return revealing
 
-    def override(self, **changes: Any) -> ModelRequest[Any]:
+    def override(self, **changes: Any) -> Request:
         if changes.get("model", self.model) is not self.model:
             return self._withdrawn().override(**changes)
         is_rewritten = self._transport.is_rewritten
@@ -107,24 +105,18 @@ class _Revealing(ModelRequest[Any]):
             changes["messages"] = [ours.get(message_mark(m), m) for m in changes["messages"]]
         if "tools" in changes:
             names = {name_of(tool) for tool in changes["tools"]}
+            left = partial(self._transport.without_others, names=names)
             messages = changes.get("messages", self.messages)
-            changes["messages"] = [
-                self._transport.without_others(m, names) if is_rewritten(m) else m for m in messages
-            ]
+            changes["messages"] = [left(m) if is_rewritten(m) else m for m in messages]
         return _Revealing.of(super().override(**changes), self._plain, self._sent, self._transport)
 
-    def _withdrawn(self) -> ModelRequest[Any]:
+    def _withdrawn(self) -> Request:
         """Return this request without the reveals, but with what other middleware made of it since."""
         originals = {message_mark(message): message for message in self._plain.messages}
-        messages = [
-            originals.get(message_mark(message), message)
-            if self._transport.is_rewritten(message)
-            else message
-            for message in self.messages
-            if message.additional_kwargs.get("lc_source") != OURS["lc_source"]
-        ]
-        now = {name_of(tool) for tool in self.tools}
-        taken = self._sent - now
+        is_rewritten = self._transport.is_rewritten
+        theirs = [m for m in self.messages if m.additional_kwargs.get("lc_source") != OURS["lc_source"]]
+        messages = [originals.get(message_mark(m), m) if is_rewritten(m) else m for m in theirs]
+        taken = self._sent.difference(map(name_of, self.tools))
         tools = [
             *(tool for tool in self._plain.tools if name_of(tool) not in taken),
             *(tool for tool in self.tools if name_of(tool) not in self._sent),
@@ -133,20 +125,17 @@ class _Revealing(ModelRequest[Any]):
 
 
 def _placed(
-    messages: Sequence[Any], reveals: Sequence[Reveal], tools: Mapping[str, Any], takes: Callable[[Any], bool]
+    messages: Sequence[Any], reveals: Sequence[Reveal], tools: Tools, takes: Callable[[Any], bool]
 ) -> Iterator[Place]:
     position = {message_mark(message): index for index, message in enumerate(messages)}
     for reveal in reveals:
         found = [tools[name] for name in reveal.names if takes(tools.get(name))]
         if found and (anchor := position.get(reveal.anchor)) is not None:
-            behind = anchor
             # Not between two messages that a provider takes for one, nor ahead of a turn that it drops.
-            while behind + 1 < len(messages) and (
-                is_anchor(messages[behind + 1]) or _is_empty(messages[behind + 1])
-            ):
-                behind += 1
-            yield Place(anchor, behind, found)
+            later = takewhile(_is_passed_over, messages[anchor + 1 :])
+            yield Place(anchor, anchor + sum(1 for _ in later), found)
 
 
-def _is_empty(message: Any) -> bool:
-    return isinstance(message, AIMessage) and not message.content and not message.tool_calls
+def _is_passed_over(message: Any) -> bool:
+    is_empty = isinstance(message, AIMessage) and not message.content and not message.tool_calls
+    return is_empty or is_anchor(message)

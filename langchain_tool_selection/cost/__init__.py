@@ -27,9 +27,10 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from langchain_tool_selection._exposure.base import Exposure as ExposureObject
-from langchain_tool_selection._exposure.registry import EXPOSURES, ExposureName, OwnExposure
+from langchain_tool_selection._exposure.base import OwnExposure
+from langchain_tool_selection._exposure.registry import EXPOSURES, ExposureName
 from langchain_tool_selection._ground.models import full_model_name
-from langchain_tool_selection._ground.settings import check_count, check_function
+from langchain_tool_selection._ground.settings import check_choice, check_count, check_function
 from langchain_tool_selection._tools.shapes import as_openai_tool
 from langchain_tool_selection._tools.tokens import count_tokens as approximate_count
 from langchain_tool_selection.cost.prices import DEFAULT_PRICES, Prices, prices_of
@@ -124,14 +125,6 @@ _WORKABLE: tuple[Any, ...] = ("everything", *EXPOSURES)  # a literal's values, w
 """What may be recommended, the first of those that cost the same first."""
 
 
-class _Call(NamedTuple):
-    """What one model call is sent, in tokens, and whether its prefix is a new one to the cache."""
-
-    prefix: float
-    new: int
-    cold: bool
-
-
 def input_cost(
     exposure: Exposure | ExposureObject, catalog: float, workload: Workload, prices: Prices
 ) -> float:
@@ -155,21 +148,20 @@ def input_cost(
     hides = exposure != "everything" and catalog > workload.shown
     way, tools = (way, workload.shown) if hides else (_Way(), catalog)
     return sum(
-        (prices.write if call.cold else prices.read) * call.prefix + prices.write * call.new
-        for call in _calls(way, tools, workload)
+        (prices.write if is_cold else prices.read) * prefix + prices.write * new
+        for prefix, new, is_cold in _calls(way, tools, workload)
     )
 
 
 def _way(exposure: Exposure | ExposureObject) -> _Way:
     if not isinstance(exposure, str) and isinstance(exposure, ExposureObject):
         return _Way.of(exposure)
-    if exposure not in _WAYS:
-        msg = f"exposure must be one of {', '.join(map(repr, get_args(Exposure)))}, got {exposure!r}"
-        raise ValueError(msg)
+    check_choice("exposure", exposure, get_args(Exposure))
     return _WAYS[exposure]
 
 
-def _calls(way: _Way, tools: float, workload: Workload) -> Iterator[_Call]:
+def _calls(way: _Way, tools: float, workload: Workload) -> Iterator[tuple[float, int, bool]]:
+    """Yield what each model call is sent: tokens of its prefix, of what is new, and if the prefix is cold."""
     history = workload.system
     every_turn, once_more = divmod(workload.reveals, workload.turns)
     revealed = False
@@ -184,7 +176,7 @@ def _calls(way: _Way, tools: float, workload: Workload) -> Iterator[_Call]:
                 changed = True
             elif revealed:
                 new += workload.reveal
-            yield _Call(tools + history, new, cold=changed or turn == position == 0)
+            yield tools + history, new, changed or turn == position == 0
             history += new
             revealed = 0 < position <= searches
 

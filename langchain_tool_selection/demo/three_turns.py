@@ -36,7 +36,7 @@ _ANSWERS: dict[str, tuple[str, str, dict[str, str]]] = {
 }
 """By a word of the request: what to search for, and what to call."""
 
-_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
+_OPERATORS: dict[type, Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -130,17 +130,12 @@ def run(
         turns: What the user says.
         thread: The conversation's id in the database.
     """
-    calls = []
+    calls, model = [], model or ScriptedChatModel(script=scripted_answer)
     for text in turns:
         recorder = CallRecorder()
         middleware = [ToolSelectionMiddleware(top_k=1, always_include=frozenset())] if selection else []
         with SqliteSaver.from_conn_string(str(database)) as checkpointer:
-            agent = create_agent(
-                model or ScriptedChatModel(script=scripted_answer),
-                list(TOOLS),
-                middleware=middleware,
-                checkpointer=checkpointer,
-            )
+            agent = create_agent(model, [*TOOLS], middleware=middleware, checkpointer=checkpointer)
             config: Any = {"configurable": {"thread_id": thread}, "callbacks": [recorder]}
             agent.invoke({"messages": [{"role": "user", "content": text}]}, config)
             state = agent.get_state(config).values
@@ -169,7 +164,6 @@ def _evaluate(node: ast.AST) -> float:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_evaluate(node.operand)
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        result: float = _OPERATORS[type(node.op)](_evaluate(node.left), _evaluate(node.right))
-        return result
+        return _OPERATORS[type(node.op)](_evaluate(node.left), _evaluate(node.right))
     msg = "only numbers, parentheses and + - * / are understood"
     raise ValueError(msg)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from langchain_core.callbacks import BaseCallbackHandler, CallbackManagerForLLMRun
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.tool import tool_call
@@ -64,7 +64,33 @@ Answer: TypeAlias = str | AIMessage
 Script: TypeAlias = Sequence[Answer] | Callable[[ModelCall], Answer]
 
 
-class ScriptedChatModel(BaseChatModel):
+class _Scripted:
+    """Answers from a script where a client would send a request, whole or in chunks."""
+
+    # LangChain's own, which call what is below, and not the client's.
+    _agenerate: Any = BaseChatModel._agenerate
+    _astream: Any = BaseChatModel._astream
+
+    def _answer(self, messages: list[BaseMessage], stop: Any, run: Any, bound: dict[str, Any]) -> AIMessage:
+        raise NotImplementedError
+
+    # Signatures are whole, because LangChain passes `run_manager` to those who name it.
+    def _generate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        answer = self._answer(messages, stop, run_manager, kwargs)
+        return ChatResult(generations=[ChatGeneration(message=answer)])
+
+    def _stream(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> Iterator[ChatGenerationChunk]:
+        kwargs.pop("stream_usage", None)  # goes to the client and not into the request
+        answer = self._answer(messages, stop, run_manager, {**kwargs, "stream": True})
+        for chunk in chunks_of(answer):
+            yield ChatGenerationChunk(message=chunk)
+
+
+class ScriptedChatModel(_Scripted, BaseChatModel):
     """A chat model that answers from a script and remembers what it was sent.
 
     Example:
@@ -95,29 +121,9 @@ class ScriptedChatModel(BaseChatModel):
         self, tools: Sequence[Any], *, tool_choice: Any = None, **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Bind tools as a provider's client does: converted one by one, provider dicts as they are."""
-        schemas = [schema_of(tool) for tool in tools]
-        return self.bind(tools=schemas, tool_choice=tool_choice, **kwargs)
+        return self.bind(tools=[*map(schema_of, tools)], tool_choice=tool_choice, **kwargs)
 
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=self._answer(messages, kwargs))])
-
-    def _stream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> Iterator[ChatGenerationChunk]:
-        for chunk in chunks_of(self._answer(messages, kwargs)):
-            yield ChatGenerationChunk(message=chunk)
-
-    def _answer(self, messages: Sequence[BaseMessage], bound: dict[str, Any]) -> AIMessage:
+    def _answer(self, messages: list[BaseMessage], stop: Any, run: Any, bound: dict[str, Any]) -> AIMessage:
         sent = _model_call(messages, bound)
         with self._lock:
             self._calls.append(sent)
@@ -213,63 +219,28 @@ def scripted_client(client: Client, script: Script, log: PayloadLog) -> Client:
         )
         raise TypeError(msg)
     # The name stays, because LangChain takes the provider from it where a class does not say.
-    scripted = types.new_class(
-        cls.__name__, (_Scripted, cls), exec_body=lambda body: body.update(__module__=cls.__module__)
-    )
-    scripted._tape = _Tape(script, log)  # type: ignore[attr-defined]  # in the body it would be a field
+    body = {"__module__": cls.__module__, "_answer": _answering(script, log)}
+    scripted = types.new_class(cls.__name__, (_Scripted, cls), exec_body=lambda names: names.update(body))
     copied = client.model_copy()
     object.__setattr__(copied, "__class__", scripted)
     return copied
 
 
-class _Tape:
-    """The script of one client and how far it is."""
+def _answering(script: Script, log: PayloadLog) -> Callable[..., AIMessage]:
+    """Return the `_answer` of one client, which keeps how far the script is."""
+    turns, lock = itertools.count(), threading.Lock()
 
-    def __init__(self, script: Script, log: PayloadLog) -> None:
-        self._script, self._log = script, log
-        self._turns = itertools.count()
-        self._lock = threading.Lock()
-
-    def answer(
-        self, client: Any, messages: list[BaseMessage], stop: Any, run: Any, bound: dict[str, Any]
-    ) -> AIMessage:
+    def answer(client: Any, messages: list[BaseMessage], stop: Any, run: Any, bound: Any) -> AIMessage:
         payload = client._get_request_payload(messages, stop=stop, **bound)
         sent = _model_call(messages, bound)
         metadata = getattr(run, "metadata", None) or {}
-        with self._lock:  # the log has the order of the script
-            turn = next(self._turns)
+        with lock:  # the log has the order of the script
+            turn = next(turns)
             # Ids are made of the place in the log: another client may go on with the same conversation.
-            number = self._log.add(payload, sent, metadata.get("thread_id"))
-        return in_clients_form(_answer_to(sent, self._script, turn), payload, number)
+            number = log.add(payload, sent, metadata.get("thread_id"))
+        return in_clients_form(_answer_to(sent, script, turn), payload, number)
 
-
-class _Scripted:
-    """Stands before the client's class and answers where that would send a request."""
-
-    _tape: _Tape
-    # LangChain's own, which call what is below, and not the client's.
-    _agenerate: Any = BaseChatModel._agenerate
-    _astream: Any = BaseChatModel._astream
-
-    # Signatures are whole, because LangChain passes `run_manager` to those who name it.
-    def _generate(
-        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
-    ) -> ChatResult:
-        answer = self._tape.answer(self, messages, stop, run_manager, kwargs)
-        return ChatResult(generations=[ChatGeneration(message=answer)])
-
-    def _stream(
-        self,
-        messages: list[BaseMessage],
-        stop: Any = None,
-        run_manager: Any = None,
-        *,
-        stream_usage: Any = None,  # goes to the client and not into the request
-        **kwargs: Any,
-    ) -> Iterator[ChatGenerationChunk]:
-        answer = self._tape.answer(self, messages, stop, run_manager, {**kwargs, "stream": True})
-        for chunk in chunks_of(answer):
-            yield ChatGenerationChunk(message=chunk)
+    return answer
 
 
 # -- contracts -----------------------------------------------------------------------------------------
@@ -297,7 +268,7 @@ def check_exposure(
         ...     check_exposure(lambda: MyExposure())
     """
 
-    def model(script: Script) -> tuple[BaseChatModel, Callable[[], list[dict[str, Any]]]]:
+    def model(script: Script) -> tuple[BaseChatModel, _exposure_contract.Payloads]:
         if client is None:
             scripted = ScriptedChatModel(script=script)
             return scripted, lambda: [*map(_exposure_contract.payload_of, scripted.calls)]
@@ -326,8 +297,7 @@ class CallRecorder(BaseCallbackHandler):
         self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any
     ) -> None:
         """Note one call."""
-        bound = kwargs.get("invocation_params") or {}
-        self.calls.append(_model_call(messages[0], bound))
+        self.calls.append(_model_call(messages[0], kwargs.get("invocation_params") or {}))
 
 
 def call(name: str, /, **arguments: Any) -> AIMessage:

@@ -83,14 +83,8 @@ def _tool_use(call: ToolCall) -> dict[str, Any]:
 
 
 def _function_call(call: ToolCall, id_: str) -> dict[str, Any]:
-    ids = {"id": id_, "call_id": call["id"]}
-    return {
-        "type": "function_call",
-        "name": call["name"],
-        "arguments": json.dumps(call["args"]),
-        **ids,
-        "status": "completed",
-    }
+    said = {"name": call["name"], "arguments": json.dumps(call["args"])}
+    return {"type": "function_call", **said, "id": id_, "call_id": call["id"], "status": "completed"}
 
 
 def _with_id(block: Any, number: int) -> Any:

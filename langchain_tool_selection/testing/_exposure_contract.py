@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count, pairwise
+from itertools import pairwise, starmap
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, conver
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import TypeAdapter
 
-from langchain_tool_selection._exposure.base import Exposure
-from langchain_tool_selection._exposure.registry import ExposureSetting, OwnExposure, recorded
+from langchain_tool_selection._exposure.base import Exposure, OwnExposure
+from langchain_tool_selection._exposure.registry import ExposureSetting, recorded
 from langchain_tool_selection._selection.record import ThreadRecord
 from langchain_tool_selection._tools.shapes import is_deferred, name_of
 from langchain_tool_selection.testing._prefix import prefix_report
@@ -35,8 +35,11 @@ _CONFIG = {"configurable": {"thread_id": "check_exposure"}}
 Answer = Callable[[Any], AIMessage]
 """Answers a `testing.ModelCall`."""
 
-Model = Callable[[Answer], tuple[Any, Callable[[], list[dict[str, Any]]]]]
-"""Makes a model that answers from a script, and gives the requests that it was sent."""
+Payloads = Callable[[], list[dict[str, Any]]]
+"""Gives the requests that a model was sent so far."""
+
+Model = Callable[[Answer], tuple[Any, Payloads]]
+"""Makes a model that answers from a script."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class _Call:
     number: int
     came: Any
     sent: Any
+    payload: dict[str, Any]
     was_changed: bool
     exposure: Exposure | type[OwnExposure]
 
@@ -69,7 +73,6 @@ class _Play:
     """What came of one conversation."""
 
     calls: list[_Call] = field(default_factory=list)
-    payloads: list[dict[str, Any]] = field(default_factory=list)
     messages: list[Any] = field(default_factory=list)
     answers: list[AIMessage] = field(default_factory=list)
 
@@ -85,11 +88,12 @@ def check(make: Callable[[], ExposureSetting], model: Model) -> None:
         _expect(not call.was_changed, "the request is not changed", call)
         _each_tool_is_there_once_and_as_it_came(call)
     _the_first_array_has_the_order_of_the_request(play.calls[0])
-    for payloads, (before, now) in zip(pairwise(play.payloads), pairwise(play.calls), strict=True):
+    for before, now in pairwise(play.calls):
         if not _CONVERSATION[now.turn].gone or before.turn == now.turn:
-            _what_was_sent_keeps_its_bytes(before, now, *payloads)
-    for call, one, other in zip(play.calls, play.payloads, again.payloads, strict=True):
-        _expect(_bytes(one) == _bytes(other), "the same input gives the same bytes", call)
+            _what_was_sent_keeps_its_bytes(before, now)
+    for call, other in zip(play.calls, again.calls, strict=True):
+        same = _bytes(call.payload) == _bytes(other.payload)
+        _expect(same, "the same input gives the same bytes", call)
     _what_is_received_can_be_run(play)
 
 
@@ -107,22 +111,21 @@ def _each_tool_is_there_once_and_as_it_came(call: _Call) -> None:
 
 
 def _the_first_array_has_the_order_of_the_request(call: _Call) -> None:
-    names = _array(call.sent)
+    deferred = [tool for tool in call.sent.tools if isinstance(tool, BaseTool) and is_deferred(tool)]
+    names = [name_of(tool) for tool in call.sent.tools if tool not in deferred]
     ordered = [name for name in map(name_of, call.came.tools) if name in names]
     _expect(names == ordered, f"the first array has the order of the request, but got {names}", call)
 
 
-def _what_was_sent_keeps_its_bytes(
-    before: _Call, now: _Call, was: dict[str, Any], payload: dict[str, Any]
-) -> None:
-    exposure = now.exposure
-    bodies = [{key: value for key, value in one.items() if key != "tools"} for one in (was, payload)]
+def _what_was_sent_keeps_its_bytes(before: _Call, now: _Call) -> None:
+    exposure, payloads = now.exposure, [before.payload, now.payload]
+    bodies = [{key: value for key, value in one.items() if key != "tools"} for one in payloads]
     _expect_prefix(bodies, "earlier messages keep their bytes", now)
     if exposure.keeps and not exposure.additions_reset_cache:
-        _expect_prefix([was, payload], "tools that are kept keep their bytes for the thread", now)
+        _expect_prefix(payloads, "tools that are kept keep their bytes for the thread", now)
     elif exposure.keeps or before.turn == now.turn:
-        tools = was.get("tools", [])
-        same = _bytes(payload.get("tools", [])[: len(tools)]) == _bytes(tools)
+        was, tools = (payload.get("tools", []) for payload in payloads)
+        same = _bytes(tools[: len(was)]) == _bytes(was)
         _expect(same, "the tools array is only appended to", now)
 
 
@@ -131,10 +134,9 @@ def _what_is_received_can_be_run(play: _Play) -> None:
     ran = [m.name for m in play.messages if isinstance(m, ToolMessage) and m.content == f"{m.name} did it"]
     last = play.calls[-1]
     _expect(ran == wanted, f"what the model calls is run: of {wanted} {ran} was", last)
-    answers = [message for message in play.messages if isinstance(message, AIMessage)]
-    ids = [[call["id"] for call in answer.tool_calls] for answer in answers]
-    same = ids == [[call["id"] for call in answer.tool_calls] for answer in play.answers]
-    _expect(same, "an answer keeps its calls, with their ids", last)
+    came = [message for message in play.messages if isinstance(message, AIMessage)]
+    ids, given = ([[call["id"] for call in m.tool_calls] for m in some] for some in (came, play.answers))
+    _expect(ids == given, "an answer keeps its calls, with their ids", last)
 
 
 def _expect_prefix(payloads: Sequence[dict[str, Any]], promise: str, call: _Call) -> None:
@@ -149,10 +151,6 @@ def _expect(kept: bool, promise: str, call: _Call) -> None:
         raise AssertionError(msg)
 
 
-def _array(request: Any) -> list[str | None]:
-    return [name_of(tool) for tool in request.tools if not (isinstance(tool, BaseTool) and is_deferred(tool))]
-
-
 def _bytes(value: Any) -> str:
     return json.dumps(value, default=repr)
 
@@ -163,17 +161,16 @@ def _bytes(value: Any) -> str:
 def _play(make: Callable[[], ExposureSetting], model: Model) -> _Play:
     from langgraph.checkpoint.memory import InMemorySaver  # noqa: PLC0415 - slow to import, as below
 
-    play, saver, numbers = _Play(), InMemorySaver(), count()
+    play, saver = _Play(), InMemorySaver()
     script = _script(play)
     # One answer for each call: the script is a generator of them.
     scripted, payloads = model(lambda sent: next(script)(sent))  # noqa: PLW0108 - another one each time
     agent = None
     for position, turn in enumerate(_CONVERSATION):
         if agent is None or turn.restarts:
-            agent = _agent(make(), scripted, saver, play, numbers)
+            agent = _agent(make(), scripted, payloads, saver, play)
         message = HumanMessage(turn.text, id=f"user {position}")
         play.messages = agent.invoke({"messages": [message]}, _CONFIG)["messages"]
-    play.payloads = payloads()
     return play
 
 
@@ -196,7 +193,7 @@ def _calling(play: _Play, name: str = "", arguments: dict[str, Any] | None = Non
     return answer
 
 
-def _agent(exposure: ExposureSetting, model: Any, saver: Any, play: _Play, numbers: Iterator[int]) -> Any:
+def _agent(exposure: ExposureSetting, model: Any, payloads: Payloads, saver: Any, play: _Play) -> Any:
     # Importing an agent takes seconds, which tests of rankers should not pay.
     from langchain.agents import create_agent  # noqa: PLC0415
     from langchain.agents.middleware import wrap_model_call  # noqa: PLC0415
@@ -206,14 +203,15 @@ def _agent(exposure: ExposureSetting, model: Any, saver: Any, play: _Play, numbe
     sent: list[Any] = []
 
     def mark(request: Any, handler: Callable[[Any], Any]) -> Any:
-        number, position = next(numbers), _turn_of(request)
-        gone = _CONVERSATION[position].gone
-        tools = [_marked(tool, number) for tool in request.tools if tool.name != gone]
-        came = request.override(tools=tools)
+        number = len(play.calls)
+        turn = sum(isinstance(message, HumanMessage) for message in request.messages) - 1
+        there = [tool for tool in request.tools if tool.name != _CONVERSATION[turn].gone]
+        came = request.override(tools=[_marked(tool, number) for tool in there])
         before = _snapshot(came)
         answer = handler(came)
         known = exposure if not isinstance(exposure, str) else recorded(_name_in(answer))
-        play.calls.append(_Call(position, number, came, sent.pop(), _snapshot(came) != before, known))
+        changed = _snapshot(came) != before
+        play.calls.append(_Call(turn, number, came, sent.pop(), payloads()[-1], changed, known))
         return answer
 
     def note(request: Any, handler: Callable[[Any], Any]) -> Any:
@@ -222,18 +220,13 @@ def _agent(exposure: ExposureSetting, model: Any, saver: Any, play: _Play, numbe
 
     selection = ToolSelectionMiddleware(top_k=1, exposure=exposure)
     middleware: list[Any] = [wrap_model_call(mark), selection, wrap_model_call(note)]
-    return create_agent(model, _tools(), middleware=middleware, checkpointer=saver)
+    return create_agent(model, [*starmap(_tool, _TOOLS.items())], middleware=middleware, checkpointer=saver)
 
 
 def _name_in(answer: Any) -> str:
     """Return the exposure that a call was shown with, as what it writes to the state says it."""
-    command = getattr(answer, "command", None)
-    record = ThreadRecord.from_state(command.update) if command else None
-    return record.exposure if record else ""
-
-
-def _turn_of(request: Any) -> int:
-    return sum(isinstance(message, HumanMessage) for message in request.messages) - 1
+    written = getattr(getattr(answer, "command", None), "update", None)
+    return ThreadRecord.from_state(written).exposure
 
 
 def _marked(tool: BaseTool, number: int) -> BaseTool:
@@ -243,10 +236,6 @@ def _marked(tool: BaseTool, number: int) -> BaseTool:
 def _snapshot(request: Any) -> Any:
     tools = [(id(tool), tool.name, tool.description, repr(tool.extras)) for tool in request.tools]
     return tools, [(id(message), message.model_dump_json()) for message in request.messages]
-
-
-def _tools() -> list[BaseTool]:
-    return [_tool(name, description) for name, description in _TOOLS.items()]
 
 
 def _tool(name: str, description: str) -> BaseTool:

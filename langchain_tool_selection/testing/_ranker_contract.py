@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import isclose, isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import TypeAdapter
 
@@ -21,6 +21,10 @@ _DATA = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 _TOOLS = tuple(TypeAdapter(list[ToolDocument]).validate_python(_DATA["tools"]))
 # One request ends with half an emoji, as text that was cut off does.
 _REQUESTS = (*_DATA["requests"], "city " * 500)
+
+Make: TypeAlias = Callable[[], Ranker]
+Promises: TypeAlias = Iterator[tuple[str, bool]]
+"""What a ranker promises, and whether it keeps it."""
 
 
 def check_ranker(make: Callable[[], Ranker]) -> None:
@@ -39,103 +43,77 @@ def check_ranker(make: Callable[[], Ranker]) -> None:
         >>> def test_my_ranker_keeps_the_contract():
         ...     check_ranker(lambda: MyRanker(weight=0.5))
     """
-    _nothing_comes_of_nothing(make)
-    for text in _REQUESTS:
-        _any_text_is_ranked(make, text)
-        _scores_are_finite_and_descending(make, text)
-        _equal_input_gives_equal_hits(make, text)
-        _a_limit_only_cuts_the_list(make, text)
-        _allowed_is_only_a_mask(make, text)
-        _syncing_again_changes_nothing(make, text)
-        _a_removed_tool_leaves_no_trace(make, text)
-        _a_changed_tool_is_ranked_as_it_is_now(make, text)
-        _the_async_path_gives_the_same(make, text)
-    _twins_come_in_the_order_of_registration(make)
-
-
-def _nothing_comes_of_nothing(make: Callable[[], Ranker]) -> None:
     for text in ("", " \n"):
         _expect(not _search(_catalog(make()), text), "an empty request has no hits", text)
     _expect(not _search(_catalog(make(), ()), "weather"), "an empty catalogue has no hits", "weather")
+    for text in _REQUESTS:
+        _any_text_is_ranked(make, text)
+        for promises in (_of_scores, _of_searches, _of_changes, _of_the_async_path):
+            for promise, kept in promises(make, text):
+                _expect(kept, promise, text)
+    _twins_come_in_the_order_of_registration(make)
 
 
-def _any_text_is_ranked(make: Callable[[], Ranker], text: str) -> None:
+def _any_text_is_ranked(make: Make, text: str) -> None:
     try:
         list(make().rank(Query.of(text), _TOOLS))
     except Exception as error:
         _expect(False, f"any text in any script is ranked, but it raised {error!r}", text, error)
 
 
-def _scores_are_finite_and_descending(make: Callable[[], Ranker], text: str) -> None:
+def _of_scores(make: Make, text: str) -> Promises:
     catalog = _catalog(make())
     raw = list(catalog.ranker.rank(Query.of(text), catalog.documents))
-    _expect(all(isfinite(score) for _, score in raw), "scores are finite", text)
-    _expect({name for name, _ in raw} <= set(catalog.names), "hits name tools that were passed", text)
+    yield "scores are finite", all(isfinite(score) for _, score in raw)
+    yield "hits name tools that were passed", {name for name, _ in raw} <= set(catalog.names)
     scores = [hit.score for hit in _search(catalog, text)]
-    _expect(scores == sorted(scores, reverse=True), "scores are descending", text)
+    yield "scores are descending", scores == sorted(scores, reverse=True)
 
 
-def _equal_input_gives_equal_hits(make: Callable[[], Ranker], text: str) -> None:
+def _of_searches(make: Make, text: str) -> Promises:
     catalog = _catalog(make())
     hits = _search(catalog, text)
-    _expect(_search(catalog, text) == hits, "the same request twice has the same hits", text)
-    _expect(_search(_catalog(make()), text) == hits, "two rankers made alike give the same hits", text)
-
-
-def _a_limit_only_cuts_the_list(make: Callable[[], Ranker], text: str) -> None:
-    catalog = _catalog(make())
-    hits = _search(catalog, text)
+    yield "the same request twice has the same hits", _search(catalog, text) == hits
+    yield "two rankers made alike give the same hits", _search(_catalog(make()), text) == hits
     for limit in (0, 1, 3, len(_TOOLS) + 1):
-        same = _search(catalog, text, limit=limit) == hits[:limit]
-        _expect(same, "a limit gives the beginning of the whole list, with the same scores", text)
-
-
-def _allowed_is_only_a_mask(make: Callable[[], Ranker], text: str) -> None:
-    catalog = _catalog(make())
-    hits = _search(catalog, text)
+        found = _search(catalog, text, limit=limit)
+        yield "a limit gives the beginning of the whole list, with the same scores", found == hits[:limit]
     for allowed in (set(), {_TOOLS[0].name, _TOOLS[3].name}, {_TOOLS[-1].name}):
         rest = [hit for hit in hits if hit.name in allowed]
-        for limit in (None, 1):
-            same = _search(catalog, text, allowed=allowed, limit=limit) == rest[:limit]
-            _expect(same, "`allowed` hides tools and changes no score of the others", text)
+        for most in (None, 1):
+            found = _search(catalog, text, allowed=allowed, limit=most)
+            yield "`allowed` hides tools and changes no score of the others", found == rest[:most]
 
 
-def _syncing_again_changes_nothing(make: Callable[[], Ranker], text: str) -> None:
+def _of_changes(make: Make, text: str) -> Promises:
     index = ToolIndex(make())
     hits = _search(index.sync(_TOOLS), text)
-    copies = [replace(tool) for tool in _TOOLS]
-    same = _search(index.sync(list(_TOOLS)), text) == hits == _search(index.sync(copies), text)
-    _expect(same, "syncing the same tools again changes no hits", text)
-
-
-def _a_removed_tool_leaves_no_trace(make: Callable[[], Ranker], text: str) -> None:
-    same = _is_as_new(make, text, _TOOLS[1:4] + _TOOLS[5:])
-    _expect(same, "a removed tool leaves no trace in the scores of the others", text)
-
-
-def _a_changed_tool_is_ranked_as_it_is_now(make: Callable[[], Ranker], text: str) -> None:
+    for again in ([*_TOOLS], [replace(tool) for tool in _TOOLS]):
+        yield "syncing the same tools again changes no hits", _search(index.sync(again), text) == hits
+    removed = _is_as_new(make, text, _TOOLS[1:4] + _TOOLS[5:])
+    yield "a removed tool leaves no trace in the scores of the others", removed
     # The two swap their descriptions, so whatever hits the one has to hit the other now.
     first, second, *rest = _TOOLS
     swapped = [(first, second.description), (second, first.description)]
     changed = [replace(tool, description=description) for tool, description in swapped]
-    _expect(_is_as_new(make, text, [*changed, *rest]), "a tool with a new description is ranked by it", text)
+    yield "a tool with a new description is ranked by it", _is_as_new(make, text, [*changed, *rest])
 
 
-def _is_as_new(make: Callable[[], Ranker], text: str, tools: Sequence[ToolDocument]) -> bool:
+def _is_as_new(make: Make, text: str, tools: Sequence[ToolDocument]) -> bool:
     """Whether tools have the same hits after others as they have alone."""
     index = ToolIndex(make())
     _search(index.sync(_TOOLS), text)
     return _alike(_search(index.sync(tools), text), _search(_catalog(make(), tools), text))
 
 
-def _the_async_path_gives_the_same(make: Callable[[], Ranker], text: str) -> None:
+def _of_the_async_path(make: Make, text: str) -> Promises:
     query = Query(((text, 1.0), ("weather", 0.3)))
     with ThreadPoolExecutor(1) as thread:  # an event loop may be running in this one
         awaited = thread.submit(asyncio.run, _catalog(make()).asearch(query)).result()
-    _expect(_alike(awaited, _catalog(make()).search(query)), "the async path gives the same hits", text)
+    yield "the async path gives the same hits", _alike(awaited, _catalog(make()).search(query))
 
 
-def _twins_come_in_the_order_of_registration(make: Callable[[], Ranker]) -> None:
+def _twins_come_in_the_order_of_registration(make: Make) -> None:
     # Names cannot be equal, so a ranker may tell twins apart by them; by nothing else.
     twins = (ToolDocument("parcel_send", "Send a parcel."), ToolDocument("send_parcel", "Send a parcel."))
     text, orders = "send a parcel", []

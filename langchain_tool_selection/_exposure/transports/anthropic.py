@@ -1,4 +1,4 @@
-"""What Anthropic's two transports share: which tools the API takes, and their definition."""
+"""What Anthropic's two transports share: the client, which tools the API takes, and their definition."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_core.tools import BaseTool
 
-from langchain_tool_selection._exposure.transports.base import is_instance_of
+from langchain_tool_selection._exposure.transports.base import Transport, is_instance_of
 from langchain_tool_selection._ground.log import WarnOnce
 
 _REFUSED = ("oneOf", "anyOf", "allOf")
@@ -15,21 +15,21 @@ _REFUSED = ("oneOf", "anyOf", "allOf")
 _warn_once = WarnOnce()
 
 
-def is_anthropic(model: Any) -> bool:
-    """Whether this is LangChain's client of the Claude API."""
-    return is_instance_of(model, "langchain_anthropic.chat_models", "ChatAnthropic")
+class AnthropicTransport(Transport):
+    """A form of the Claude API, through LangChain's client of it."""
 
+    def can_carry(self, model: Any, name: str) -> bool:
+        return is_instance_of(model, "langchain_anthropic.chat_models", "ChatAnthropic")
 
-def is_taken_by_anthropic(tool: Any) -> bool:
-    """Whether the API takes the tool. Logs once for each tool that it refuses."""
-    if not isinstance(tool, BaseTool):
+    def takes(self, tool: Any) -> bool:
+        """Whether the API takes the tool. Logs once for each tool that it refuses."""
+        if not isinstance(tool, BaseTool):
+            return False
+        if not any(key in anthropic_definition(tool).get("input_schema", ()) for key in _REFUSED):
+            return True
+        refused = "%r is not shown: Anthropic takes no oneOf, anyOf or allOf at a schema's root"
+        _warn_once(tool.name, refused, tool.name)
         return False
-    if not any(key in anthropic_definition(tool).get("input_schema", ()) for key in _REFUSED):
-        return True
-    _warn_once(
-        tool.name, "%r is not shown: Anthropic takes no oneOf, anyOf or allOf at a schema's root", tool.name
-    )
-    return False
 
 
 def anthropic_definition(tool: BaseTool) -> dict[str, Any]:

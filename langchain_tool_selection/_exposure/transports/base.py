@@ -11,8 +11,10 @@ To add one: a class in a file of its own here, and a line in `transports.registr
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 from langchain_core.messages import SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
@@ -35,17 +37,27 @@ class Place(NamedTuple):
     tools: Sequence[BaseTool]
 
 
-class Transport(Protocol):
+@dataclass(frozen=True)
+class Transport(ABC):
     """One provider's form for adding tools to a conversation.
+
+    By default that is a system message behind the one that brought the tools up, with a block for each tool
+    that holds the whole definition.
 
     Equal input must give equal bytes, in any process: a provider matches what it has cached exactly. A
     transport has no state, and never changes a message, a tool or a list that it is given; it returns copies.
+
+    Attributes:
+        name: What the form is called at its provider. No two transports have one name.
+        lives_in_searches: Whether additions stand in the answers of searches. Then the agent must have a
+            search tool; and to a model that thinks nothing can be added but what its newest searches have
+            found, because the thought ahead of a call cannot be made up.
     """
 
-    @property
-    def name(self) -> str:
-        """What the form is called at its provider. No two transports have one name."""
+    name: ClassVar[str]
+    lives_in_searches: ClassVar[bool] = False
 
+    @abstractmethod
     def can_carry(self, model: Any, name: str) -> bool:
         """Whether the provider takes this form from this model, and the model's client passes it on.
 
@@ -62,14 +74,11 @@ class Transport(Protocol):
         Args:
             tool: A LangChain tool, a provider's tool dict, or `None` for one that is gone.
         """
+        return isinstance(tool, BaseTool)
 
-    @property
-    def lives_in_searches(self) -> bool:
-        """Whether additions stand in the answers of searches.
-
-        Then the agent must have a search tool; and to a model that thinks nothing can be added but what its
-        newest searches have found, because the thought ahead of a call cannot be made up.
-        """
+    def block(self, tool: BaseTool) -> dict[str, Any]:
+        """Return the block that brings a tool along, where each has one."""
+        raise NotImplementedError
 
     def deferred(self, tools: Iterable[BaseTool]) -> Sequence[BaseTool]:
         """Return the copies of `tools` that the tools array must hold so that they can be added later.
@@ -79,6 +88,7 @@ class Transport(Protocol):
         Args:
             tools: All tools of the request that are not in the array, in order.
         """
+        return ()
 
     def write(self, messages: Sequence[Any], places: Sequence[Place], search_tool: str | None) -> list[Any]:
         """Return the messages with the additions in them.
@@ -88,12 +98,22 @@ class Transport(Protocol):
             places: The additions, in the order they were made.
             search_tool: The search tool's name; `None` if the agent has none.
         """
+        written, behind = list(messages), dict[int, list[Any]]()
+        for place in places:
+            behind.setdefault(place.behind, []).extend(self.additions(written, place, search_tool))
+        return [one for index, message in enumerate(written) for one in (message, *behind.get(index, ()))]
+
+    def additions(self, messages: list[Any], place: Place, search_tool: str | None) -> list[Any]:
+        """Return the messages that stand behind a place. Whatever of `messages` is rewritten is replaced."""
+        return [SystemMessage([*map(self.block, place.tools)], additional_kwargs={**OURS})]
 
     def is_rewritten(self, message: Any) -> bool:
         """Whether this is a message of the conversation itself into which `write` has put an addition."""
+        return False
 
     def without_others(self, message: Any, names: Collection[str | None]) -> Any:
         """Return a rewritten message without the additions of tools that are not among `names`."""
+        return message
 
 
 # -- what transports share --------------------------------------------------------------------------------
@@ -111,22 +131,6 @@ def is_instance_of(model: Any, module: str, name: str) -> bool:
 def adds_tools(model: Any) -> bool:
     """Whether the model's profile says that tools can be added in mid-conversation."""
     return bool((getattr(model, "profile", None) or {}).get("mid_conversation_tools"))
-
-
-def with_blocks(
-    messages: Sequence[Any], places: Sequence[Place], block: Callable[[BaseTool], dict[str, Any]]
-) -> list[Any]:
-    """Return the messages with a system message for each place, which holds a block for each tool."""
-    behind: dict[int, list[Any]] = {}
-    for place in places:
-        revealing = SystemMessage([*map(block, place.tools)], additional_kwargs={**OURS})
-        behind.setdefault(place.behind, []).append(revealing)
-    return interleaved(messages, behind)
-
-
-def interleaved(messages: Sequence[Any], behind: Mapping[int, Sequence[Any]]) -> list[Any]:
-    """Return the messages, each followed by those that stand behind its index."""
-    return [one for index, message in enumerate(messages) for one in (message, *behind.get(index, ()))]
 
 
 def answers_up_to(messages: Sequence[Any], last: int) -> Iterator[int]:

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
-from langchain_tool_selection._exposure.transports.anthropic import is_anthropic, is_taken_by_anthropic
-from langchain_tool_selection._exposure.transports.base import OURS, Place, answers_up_to, interleaved
+from langchain_tool_selection._exposure.transports.anthropic import AnthropicTransport
+from langchain_tool_selection._exposure.transports.base import OURS, Place, answers_up_to
 from langchain_tool_selection._ground.digest import digest
 from langchain_tool_selection._ground.messages import message_mark
 from langchain_tool_selection._selection.pins import found_in
@@ -27,31 +26,23 @@ _TOOL_REFERENCE = re.compile(r"claude-(?:opus|sonnet)-(?:4-[5-9]|[5-9])(?!\d)")
 """Claude models with tool search, by Anthropic's page on it: Opus and Sonnet from 4.5 on."""
 
 
-@dataclass(frozen=True)
-class ToolReference:
+class ToolReference(AnthropicTransport):
     """For Claude models with tool search. See `Transport` for each member."""
 
-    name: ClassVar[str] = "tool_reference"
-    lives_in_searches: ClassVar[bool] = True
+    name = "tool_reference"
+    lives_in_searches = True
 
     def can_carry(self, model: Any, name: str) -> bool:
-        return is_anthropic(model) and bool(_TOOL_REFERENCE.search(name))
-
-    def takes(self, tool: Any) -> bool:
-        return is_taken_by_anthropic(tool)
+        return super().can_carry(model, name) and bool(_TOOL_REFERENCE.search(name))
 
     def deferred(self, tools: Iterable[BaseTool]) -> Sequence[BaseTool]:
-        return [*map(_deferred, tools)]
+        return [tool.model_copy(update={"extras": _deferring(tool.extras or {})}) for tool in tools]
 
-    def write(self, messages: Sequence[Any], places: Sequence[Place], search_tool: str | None) -> list[Any]:
-        result = list(messages)
-        behind: dict[int, list[Any]] = {}
-        for place in places:
-            due = _refer_in_answers(result, messages, place, search_tool)
-            if due and search_tool is not None:
-                staged = _staged_search(due, search_tool, message_mark(messages[place.anchor]))
-                behind.setdefault(place.behind, []).extend(staged)
-        return interleaved(result, behind)
+    def additions(self, messages: list[Any], place: Place, search_tool: str | None) -> list[Any]:
+        due = _refer_in_answers(messages, place, search_tool)
+        if not due or search_tool is None:
+            return []
+        return _staged_search(due, search_tool, message_mark(messages[place.anchor]))
 
     def is_rewritten(self, message: Any) -> bool:
         return isinstance(message, ToolMessage) and any(
@@ -63,20 +54,18 @@ class ToolReference:
         return message.model_copy(update={"content": content or "Not available."})
 
 
-def _refer_in_answers(
-    result: list[Any], messages: Sequence[Any], place: Place, search_tool: str | None
-) -> list[str]:
+def _refer_in_answers(messages: list[Any], place: Place, search_tool: str | None) -> list[str]:
     """Put references into the answers of the place's searches; return the names that are in none of them."""
     due = [tool.name for tool in place.tools]
     answers = [*answers_up_to(messages, place.anchor)]
     for position in answers:
         if names := [name for name in found_in(messages[position]) if name in due]:
-            result[position] = _answer(messages[position], names)
+            messages[position] = _answer(messages[position], names)
             due = [name for name in due if name not in names]
     for position in answers:
         # Other middleware has cut this answer, and with it what was found.
         if due and messages[position].name == search_tool and messages[position].artifact is None:
-            result[position], due = _answer(messages[position], due), []
+            messages[position], due = _answer(messages[position], due), []
     return due
 
 
@@ -93,6 +82,6 @@ def _staged_search(names: Sequence[str], search_tool: str, anchor: str) -> list[
     return [call, _answer(answer, names)]
 
 
-def _deferred(tool: BaseTool) -> BaseTool:
-    extras = {key: value for key, value in (tool.extras or {}).items() if key != "cache_control"}
-    return tool.model_copy(update={"extras": {**extras, "defer_loading": True}})
+def _deferring(extras: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in extras.items() if key != "cache_control"}
+    return {**kept, "defer_loading": True}
