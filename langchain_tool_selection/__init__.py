@@ -8,8 +8,9 @@ Names are imported when they are first used, because importing LangChain's agent
 script which only ranks tools should not pay.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from langchain_tool_selection._ground.lazy import lazy_names
 
 if TYPE_CHECKING:
     from langchain_tool_selection._access.fingerprints import fingerprint_of
@@ -63,7 +64,7 @@ _HOME = {
     "registry": ("Payload", "ToolRegistry"),
     "router": ("Route", "ToolRouter"),
 }
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+__getattr__, __dir__ = lazy_names(__name__, _HOME)
 
 __all__ = [
     "ARITHMETIC", "Access", "AccessRuntime", "CacheUsage", "CatalogView", "Collect", "Discovery",
@@ -74,14 +75,3 @@ __all__ = [
     "fingerprint_of", "index_text", "lexical_score", "prune_schema", "prune_tool", "select_tools",
     "thread_usage",
 ]  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -1,1 +1,1 @@
-"""The ground: logging, text of unknown origin, messages, checks of settings. It imports nothing of ours."""
+"""The ground: log, untrusted text, messages, checks of settings, lazy names. It imports nothing of ours."""

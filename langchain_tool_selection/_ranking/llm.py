@@ -115,7 +115,7 @@ class ModelChoice:
     """
 
     def __init__(self, model: str | BaseChatModel, instructions: str = INSTRUCTIONS) -> None:
-        self._model = _chat_model(model)
+        self._model = chat_model_of(model)
         self._instructions = instructions
 
     def choose(self, query: Query, documents: Documents) -> list[str] | None:
@@ -144,9 +144,14 @@ class ModelChoice:
         if len(menu.lines) < 2:
             return
         prompt = "\n".join(["Menu:", *menu.lines, "", *_request(query)])
-        # The second attempt differs, because at temperature 0 equal questions get equal answers.
-        for text in (prompt, f"{prompt}\n\n{_REMINDER}"):
-            yield [SystemMessage(self._instructions), HumanMessage(text)]
+        yield from attempts(self._instructions, prompt, _REMINDER)
+
+
+def attempts(instructions: str, prompt: str, reminder: str) -> Iterator[list[BaseMessage]]:
+    """Yield what a model is asked, and what it is asked once more if its answer cannot be used."""
+    # The second attempt differs, because at temperature 0 equal questions get equal answers.
+    for text in (prompt, f"{prompt}\n\n{reminder}"):
+        yield [SystemMessage(instructions), HumanMessage(text)]
 
 
 class _Menu(NamedTuple):
@@ -212,7 +217,13 @@ def _request(query: Query) -> Iterator[str]:
     yield f"Request: {newest}"
 
 
-def _chat_model(model: Any) -> BaseChatModel:
+def chat_model_of(model: Any) -> BaseChatModel:
+    """Return a chat model, or the one of a name as `init_chat_model` takes it.
+
+    Raises:
+        TypeError: `model` is neither.
+        Exception: whatever making the model raises.
+    """
     if isinstance(model, str):
         # Imported here: it takes a second, which a model that is there already should not cost.
         from langchain.chat_models import init_chat_model  # noqa: PLC0415

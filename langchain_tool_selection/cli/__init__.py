@@ -22,8 +22,5 @@ app = typer.Typer(
 )
 app.command()(search)
 app.command("eval")(evaluate)
-app.command()(lint)
-app.command()(cost)
-app.command()(generate_cases)
-app.command()(run_agent)
-app.command()(demo)
+for command in (lint, cost, generate_cases, run_agent, demo):
+    app.command()(command)

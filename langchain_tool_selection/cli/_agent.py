@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated, Any
 
-import typer
-from rich.console import Console
+from rich.console import RenderableType
 from typer import Option
 
+from langchain_tool_selection import evals
 from langchain_tool_selection.cli import _shared
-from langchain_tool_selection.cli._shared import Gate
-
-if TYPE_CHECKING:
-    from langchain_tool_selection.evals.agent import AgentReport, AgentRun
+from langchain_tool_selection.evals._results import listed
 
 _SHOWN = 10
 """Conversations under one exposure that went wrong and that people are shown."""
@@ -48,65 +45,51 @@ def run_agent(
     --limit. No tool is run: one that is called answers that it succeeded. An error ends its conversation
     and is counted; the others go on. Exits with 1 if the gate fails.
     """
-    from langchain_tool_selection.evals.agent import run_agent as play
-    from langchain_tool_selection.evals.cases import load_cases
-    from langchain_tool_selection.evals.catalogs import read_tools, runnable_tools
+    from langchain_tool_selection.evals.catalogs import runnable_tools
 
     with _shared.errors_in_a_line("run-agent"):
         exposures: list[Any] = [*dict.fromkeys(name.strip() for name in exposure.split(","))]
         gated = [name for name in exposures if name != "none"]
         if min_accuracy is not None and not gated:
-            msg = "--min-accuracy is a gate for exposures other than none; name one with --exposure"
-            raise ValueError(msg)
+            raise ValueError(
+                "--min-accuracy is a gate for exposures other than none; name one with --exposure"
+            )
         source = runnable_tools(tools) if execute else tools
-        toolset = read_tools(source, unique=True)
-        listed = load_cases(cases, [document.name for document in toolset.documents])[:limit]
-        settings: dict[str, Any] = {
-            "top_k": top_k,
-            "ranker": _shared.ranker_of(ranker),
-            "max_calls": max_calls,
-        }
+        toolset = evals.read_tools(source, unique=True)
+        played = evals.load_cases(cases, toolset.names)[:limit]
+        settings: dict[str, Any] = {"top_k": top_k, "ranker": _shared.ranker_of(ranker)}
+        settings |= {"max_calls": max_calls, "concurrency": concurrency, "execute": execute}
         if system_prompt is not None:
             settings["system_prompt"] = system_prompt
         chat_model = _shared.chat_model_of(model)
-        with _shared.progress("playing", len(listed) * len(exposures)) as step:
-            settings |= {"execute": execute, "concurrency": concurrency, "progress": step}
-            report = play(source if execute else toolset, listed, chat_model, exposures, **settings)
+        with _shared.progress("playing", len(played) * len(exposures)) as step:
+            settings["progress"] = step
+            report = evals.run_agent(
+                source if execute else toolset, played, chat_model, exposures, **settings
+            )
         if all(run.error for run in report.runs):
-            msg = f"all {len(report.runs)} conversations failed, the first with {report.runs[0].error}"
-            raise ValueError(msg)
-    gates = [_gate(report, name, min_accuracy) for name in gated if min_accuracy is not None]
-    if as_json:
-        typer.echo(json.dumps({**report.to_dict(), "gates": [gate._asdict() for gate in gates]}))
-    else:
-        _print_report(report)
+            failed = f"all {len(report.runs)} conversations failed"
+            raise ValueError(f"{failed}, the first with {report.runs[0].error}")
+    gates = []
+    if min_accuracy is not None:
+        found = {f"accuracy under {name}": report.measures[name].accuracy for name in gated}
+        gates = [_shared.Gate.at_least(what, value, min_accuracy) for what, value in found.items()]
+    values = {**report.to_dict(), "gates": [gate._asdict() for gate in gates]}
+    _shared.tell(as_json, values, _shown(report))
     _shared.exit_unless_passed(gates)
 
 
-def _gate(report: AgentReport, exposure: Any, least: float) -> Gate:
-    found = report.measures[exposure].accuracy
-    return Gate(f"accuracy under {exposure} >= {least:g}", found, found >= least)
-
-
-# -- for people ----------------------------------------------------------------------------------------
-
-
-def _print_report(report: AgentReport) -> None:
-    typer.echo(report.summary)
+def _shown(report: evals.AgentReport) -> Iterator[RenderableType]:
     headings, *rows = report.table
-    table = _shared.new_table(*headings, left=headings[:1])
-    for row in rows:
-        table.add_row(*row)
-    Console().print(table, markup=False, highlight=False)
+    yield report.summary
+    yield _shared.new_table(headings, rows, left=headings[:1])
     for exposure in report.exposures:
         runs = [run for run in report.not_right if run.exposure == exposure]
         if runs:
-            typer.echo(f"\nnot right under {exposure}: {len(runs)}")
-        _shared.print_first([*map(_told, runs)], _SHOWN, "--json has all")
+            yield f"\nnot right under {exposure}: {len(runs)}"
+        yield from _shared.first_of([*map(_told, runs)], _SHOWN, "--json has all")
 
 
-def _told(run: AgentRun) -> list[str]:
-    from langchain_tool_selection.evals._results import listed
-
+def _told(run: evals.AgentRun) -> list[str]:
     asked = f"{', '.join(run.relevant)}: {_shared.request_line(run.query)}"
     return [asked, f"called {listed(run.called) or 'nothing'}", *filter(None, [run.error])]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 from typer import Option
 
+from langchain_tool_selection import evals
 from langchain_tool_selection.cli import _shared
-
-if TYPE_CHECKING:
-    from langchain_tool_selection.cost import CostEstimate
+from langchain_tool_selection.cost import DEFAULT_PRICES, CostEstimate, Prices, estimate_cost, prices_of
 
 _BAR = 20
 """Characters of the longest bar; leaves the table within 80 columns."""
@@ -36,11 +35,8 @@ def cost(
 
     Without --model, --read and --write: a cached read costs 0.1 and a write 1.25 of an uncached token.
     """
-    from langchain_tool_selection.cost import DEFAULT_PRICES, Prices, estimate_cost, prices_of
-    from langchain_tool_selection.evals.catalogs import load_catalog
-
     with _shared.errors_in_a_line("cost"):
-        catalog = load_catalog(tools)
+        catalog = evals.load_catalog(tools)
         given = {"read": read, "write": write, "input": usd}
         changed = {field: value for field, value in given.items() if value is not None}
         known = DEFAULT_PRICES if model is None else prices_of(model)
@@ -49,21 +45,19 @@ def cost(
         estimate = estimate_cost(catalog, model=model, prices=known, top_k=top_k)
         workload = replace(estimate.workload, turns=turns, calls_per_turn=calls, reveals=reveals)
         estimate = replace(estimate, workload=workload)
-    if as_json:
-        typer.echo(json.dumps(estimate.to_dict()))
-    else:
-        _print_estimate(Console(), estimate)
+    legend = "cost: the thread's input in uncached tokens; pays from: tokens of all tools"
+    best = Text.assemble("recommended: ", (estimate.recommended, "bold green"))
+    _shared.tell(as_json, estimate.to_dict(), (estimate.assumptions, _table(estimate), legend, best))
 
 
-def _print_estimate(console: Console, estimate: CostEstimate) -> None:
+def _table(estimate: CostEstimate) -> Table:
     headings, *lines = estimate.table
-    table = _shared.new_table(*headings, "cost to scale", left=("exposure", "cost to scale"))
     dearest = max(row.cost for row in estimate.rows) or 1.0
-    block = "#" if console.options.ascii_only else "█"
-    for row, cells in zip(estimate.rows, lines, strict=True):
-        bar = block * max(1, round(_BAR * row.cost / dearest))
-        table.add_row(*cells, bar, style="bold green" if row.exposure == estimate.recommended else None)
-    console.print(estimate.assumptions, highlight=False, markup=False, soft_wrap=True)
-    console.print(table)
-    console.print("cost: the thread's input in uncached tokens; pays from: tokens of all tools")
-    console.print(f"recommended: [bold green]{estimate.recommended}[/]")
+    block = "#" if Console().options.ascii_only else "█"
+    bars = (block * max(1, round(_BAR * row.cost / dearest)) for row in estimate.rows)
+    return _shared.new_table(
+        [*headings, "cost to scale"],
+        [(*cells, bar) for cells, bar in zip(lines, bars, strict=True)],
+        left=("exposure", "cost to scale"),
+        styles=["bold green" if row.exposure == estimate.recommended else None for row in estimate.rows],
+    )

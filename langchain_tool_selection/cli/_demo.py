@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +18,7 @@ from typer import Option
 from langchain_tool_selection.cli import _shared
 
 if TYPE_CHECKING:
+    from langchain_tool_selection.demo.mcp_servers import Outcome
     from langchain_tool_selection.testing import ModelCall
 
 _SERVERS = Path.home() / ".cache" / "langchain-tool-selection" / "mcp-servers"
@@ -33,17 +34,14 @@ def demo(
     Offline, on a scripted model. With OPENAI_API_KEY set, the three turns run on a real one.
     """
     console = Console(file=sys.stdout)  # not where what is printed by others goes
-    with _shared.errors_in_a_line("demo"), TemporaryDirectory() as directory:
-        try:
-            if mcp:
-                _demo_mcp(console, Path(directory), mcp_environment)
-            else:
-                _demo_three_turns(console, database, Path(directory))
-        except ImportError:
-            raise
-        except Exception as error:  # of a database, a provider, an installer
-            where = f", in {database}," if database else ""
-            raise _shared.failed(f"the demo{where}", error) from error
+    what = f"the demo, in {database}," if database else "the demo"
+    # What fails is a database, a provider, an installer, or a package that is not there.
+    failing = _shared.failing(what, but=ImportError)
+    with _shared.errors_in_a_line("demo"), TemporaryDirectory() as directory, failing:
+        if mcp:
+            _demo_mcp(console, Path(directory), mcp_environment)
+        else:
+            _demo_three_turns(console, database, Path(directory))
 
 
 def _demo_three_turns(console: Console, database: Path | None, directory: Path) -> None:
@@ -56,22 +54,18 @@ def _demo_three_turns(console: Console, database: Path | None, directory: Path) 
     console.print(f"model: {type(model).__name__ if model else 'scripted, offline'}\n")
     _print_conversation(console, selected.messages)
     columns = ("turn", "without selection", "tokens", "with selection", "tokens")
+    rows = [
+        ("" if position else str(number), *_cells(one), *_cells(other))
+        for number, calls in enumerate(zip(without.calls, selected.calls, strict=True), 1)
+        for position, (one, other) in enumerate(zip_longest(*calls))
+    ]
     style: Any = {"title": "What each model call was sent", "title_justify": "left", "show_lines": True}
-    table = _shared.new_table(*columns, left={*columns} - {"tokens"}, **style)
-    totals = [0, 0]
-    for number, calls in enumerate(zip(without.calls, selected.calls, strict=True), 1):
-        for position, pair in enumerate(zip_longest(*calls)):
-            row = ["" if position else str(number)]
-            for side, sent in enumerate(pair):
-                tokens = _schema_tokens(sent) if sent else 0
-                totals[side] += tokens
-                row += ["\n".join(sorted(sent.tools)), str(tokens)] if sent else ["-", "-"]
-            table.add_row(*row)
-    console.print(table)
-    before, after = totals
+    console.print(_shared.new_table(columns, rows, left={*columns} - {"tokens"}, **style))
+    all_calls = [[*chain.from_iterable(run.calls)] for run in (without, selected)]
+    before, after = (sum(_tokens(call.schemas) for call in calls) for calls in all_calls)
     console.print(f"\npinned after the restart: {list(selected.pins)}")
     saved = f"[bold]{1 - after / before:.0%} saved[/bold]"
-    instead = f"in {_count(selected)} model calls instead of {_count(without)}."
+    instead = f"in {len(all_calls[1])} model calls instead of {len(all_calls[0])}."
     console.print(f"schema tokens sent: {before} without selection, {after} with it: {saved}, {instead}")
     console.print("Tokens are counted by LangChain's approximation, four characters each.")
     if database:
@@ -93,24 +87,25 @@ def _demo_mcp(console: Console, directory: Path, environment: Path) -> None:
     every = _tokens([schema_of(tool) for tool in tools])
     title = f"{len(tools)} tools, {every} tokens of schemas; shown per request, top_k=15"
     columns = ("request", "tool", "how", "tools", "tokens", "answer")
-    table = _shared.new_table(*columns, left={*columns} - {"tools", "tokens"}, title=title)
-    for outcome in outcomes:
-        request, first = outcome.request, outcome.calls[0]
-        how = "discovered" if outcome.discovered else "shown"
-        counts = (str(len(first.tools)), str(_schema_tokens(first)))
-        answer = " ".join((outcome.result or "").split())[:40]
-        shown = how if outcome.reached else "[red]missed[/red]"
-        table.add_row(request.text, request.tool, shown, *counts, answer)
-    console.print(table)
-    sent = sum(_schema_tokens(outcome.calls[0]) for outcome in outcomes) / len(outcomes)
+    rows = [*map(_request_cells, outcomes)]
+    console.print(_shared.new_table(columns, rows, left={*columns} - {"tools", "tokens"}, title=title))
+    sent = sum(_tokens(outcome.calls[0].schemas) for outcome in outcomes) / len(outcomes)
     console.print(
         f"schema tokens in a first model call: {every} without selection, {sent:.0f} with it on average: "
         f"[bold]{1 - sent / every:.0%} saved[/bold]"
     )
 
 
-def _count(run: Any) -> int:
-    return sum(len(calls) for calls in run.calls)
+def _request_cells(outcome: Outcome) -> tuple[str, ...]:
+    request, first = outcome.request, outcome.calls[0]
+    how = "discovered" if outcome.discovered else "shown"
+    answer = " ".join((outcome.result or "").split())[:40]
+    shown = how if outcome.reached else "[red]missed[/red]"
+    return request.text, request.tool, shown, str(len(first.tools)), str(_tokens(first.schemas)), answer
+
+
+def _cells(sent: ModelCall | None) -> tuple[str, str]:
+    return ("\n".join(sorted(sent.tools)), str(_tokens(sent.schemas))) if sent else ("-", "-")
 
 
 def _model() -> Any:
@@ -123,10 +118,6 @@ def _model() -> Any:
         msg = f"OPENAI_API_KEY is set, but langchain-openai is missing; install it with: {install}"
         raise ImportError(msg) from error
     return ChatOpenAI(model=os.environ.get("OPENAI_MODEL", "gpt-5.5"))
-
-
-def _schema_tokens(sent: ModelCall) -> int:
-    return _tokens(sent.schemas) if sent.schemas else 0
 
 
 def _tokens(schemas: Sequence[dict[str, Any]]) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Annotated
 
 import typer
 from typer import Option
 
+from langchain_tool_selection import evals
 from langchain_tool_selection.cli import _shared
 
 _SHOWN = 10
@@ -29,25 +30,22 @@ def lint(
 
     Each finding comes with what to do about it.
     """
-    from langchain_tool_selection.evals._lint import lint as find
-    from langchain_tool_selection.evals.catalogs import read_tools
-
     with _shared.errors_in_a_line("lint"):
-        toolset = read_tools(_shared.given(tools, tools_option), unique=False)
+        toolset = evals.read_tools(_shared.given(tools, tools_option), unique=False)
         with _shared.progress("searching each tool by its own words", len(toolset.documents)) as step:
-            findings = find(toolset, ignore=ignore or (), progress=step)
-    counts = Counter(finding.severity for finding in findings)
-    if as_json:
-        rows = [finding.to_dict() for finding in findings]
-        totals = {"error": counts["error"], "warning": counts["warning"]}
-        typer.echo(json.dumps({"tools": len(toolset.documents), "counts": totals, "findings": rows}))
-    else:
-        for check, group in groupby(findings, key=lambda finding: finding.check):
-            of_check = list(group)
-            typer.echo(f"{check} ({of_check[0].severity}): {len(of_check)}")
-            told = [(f"{', '.join(of.tools)}: {of.message}", f"{of.advice}.") for of in of_check]
-            _shared.print_first(told, len(told) if everything else _SHOWN, "--all shows them")
-        found = f"{counts['error']} errors, {counts['warning']} warnings"
-        typer.echo(f"{len(toolset.documents):,} tools: {found}")
+            findings = evals.lint(toolset, ignore=ignore or (), progress=step)
+    found = Counter(finding.severity for finding in findings)
+    counts = {severity: found[severity] for severity in ("error", "warning")}
+    rows = [finding.to_dict() for finding in findings]
+    total = f"{len(toolset.documents):,} tools: {counts['error']} errors, {counts['warning']} warnings"
+    values = {"tools": len(toolset.documents), "counts": counts, "findings": rows}
+    _shared.tell(as_json, values, [*_by_check(findings, len(findings) if everything else _SHOWN), total])
     if strict and findings:
         raise typer.Exit(1)
+
+
+def _by_check(findings: Sequence[evals.Finding], limit: int) -> Iterator[str]:
+    for (check, severity), group in groupby(findings, key=lambda finding: (finding.check, finding.severity)):
+        told = [(f"{', '.join(of.tools)}: {of.message}", f"{of.advice}.") for of in group]
+        yield f"{check} ({severity}): {len(told)}"
+        yield from _shared.first_of(told, limit, "--all shows them")

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
 
-import typer
-from rich.console import Console
-from typer import Option
+from rich.console import RenderableType
+from typer import Argument, Option
 
+from langchain_tool_selection import evals
 from langchain_tool_selection._ground.untrusted import visible
 from langchain_tool_selection.cli import _shared
-
-if TYPE_CHECKING:
-    from langchain_tool_selection._ranking.index import CatalogView
-    from langchain_tool_selection._ranking.protocol import Hit, Query
-    from langchain_tool_selection.evals import Explanation
 
 _NEAR = 3
 """So many of those that are just not sent are shown too."""
@@ -25,7 +19,7 @@ _NEAR = 3
 def search(
     *,
     tools: _shared.ToolsArgument = None,
-    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="The request.")] = None,
+    query: Annotated[str | None, Argument(metavar="QUERY", help="The request.")] = None,
     tools_option: _shared.ToolsOption = None,
     tool: Annotated[str | None, Option(help="Explain this tool alone, wherever it ranks.")] = None,
     top_k: _shared.TopK = 15,
@@ -39,72 +33,60 @@ def search(
     from langchain_tool_selection._ranking.index import ToolIndex
     from langchain_tool_selection._ranking.protocol import Query
     from langchain_tool_selection.evals._explain import Explainer
-    from langchain_tool_selection.evals.catalogs import read_tools
 
     with _shared.errors_in_a_line("search"):
         if tools_option is not None and query is None:
             tools, query = None, tools
         if not query or not query.strip():
-            msg = "give a request behind the tools, in quotation marks"
-            raise ValueError(msg)
-        toolset = read_tools(_shared.given(tools, tools_option))
+            raise ValueError("give a request behind the tools, in quotation marks")
+        toolset = evals.read_tools(_shared.given(tools, tools_option))
         catalog = ToolIndex(_shared.ranker_of(ranker)).sync(toolset.documents)
         if tool is not None and tool not in catalog.names:
-            msg = f"--tool: there is no tool {tool!r} among the {len(catalog.names)}"
-            raise ValueError(msg)
+            raise ValueError(f"--tool: there is no tool {tool!r} among the {len(catalog.names)}")
         wanted = Query.of(query)
-        hits = _hits(catalog, wanted)
-        ranks = {hit.name: (rank, hit.score) for rank, hit in enumerate(hits, 1)}
+        with _shared.failing("the ranker"):
+            hits = catalog.search(wanted)
         names = [tool] if tool else [hit.name for hit in hits[: top_k + _NEAR]]
-        explained = [*Explainer(catalog)(wanted, names, ranks).values()]
+        explained = [*Explainer(catalog)(wanted, names, hits).values()]
     sent = [hit.name for hit in hits[:top_k]]
     found = {
         "query": query,
-        "tools": len(toolset.documents),
+        "tools": len(toolset.names),
         "tokens": toolset.tokens(),
         "top_k": top_k,
         "matches": len(hits),
         "sent": {"tools": len(sent), "tokens": toolset.tokens(sent)},
+        "hits": [
+            {**hit.to_dict(), "tokens": toolset.tokens([hit.tool]), "sent": hit.tool in sent}
+            for hit in explained
+        ],
     }
-    weights = [toolset.tokens([name]) for name in names]
-    if as_json:
-        rows = [
-            {**explanation.to_dict(), "tokens": tokens, "sent": explanation.tool in sent}
-            for explanation, tokens in zip(explained, weights, strict=True)
-        ]
-        typer.echo(json.dumps({**found, "hits": rows}))
-    elif tool:
-        typer.echo("\n".join(map(visible, str(explained[0]).split("\n"))))
-    else:
-        _print_hits(explained, weights, found)
+    _shared.tell(as_json, found, [str(explained[0])] if tool else _shown(explained, found))
 
 
-def _hits(catalog: CatalogView, query: Query) -> list[Hit]:
-    try:
-        return catalog.search(query)
-    except Exception as error:
-        raise _shared.failed("the ranker", error) from error
-
-
-def _print_hits(hits: Sequence[Explanation], weights: Sequence[int], found: dict[str, Any]) -> None:
-    table = _shared.new_table("#", "tool", "score", "tokens", "words", left=("tool", "words"))
-    sent = found["sent"]
-    for rank, (hit, tokens) in enumerate(zip(hits, weights, strict=True), 1):
-        cells = (str(rank), visible(hit.tool), f"{hit.score:.2f}", f"{tokens:,}", "\n".join(_words(hit)))
-        last_sent = rank == sent["tools"] < len(hits)
-        table.add_row(*cells, style=None if rank <= sent["tools"] else "dim", end_section=last_sent)
-    if hits:
-        Console().print(table, markup=False, highlight=False)
+def _shown(hits: Sequence[evals.Explanation], found: dict[str, Any]) -> Iterator[RenderableType]:
+    sent, number = found["sent"], found["sent"]["tools"]
+    rows = [
+        (str(hit.rank), visible(hit.tool), f"{hit.score:.2f}", f"{row['tokens']:,}", "\n".join(_words(hit)))
+        for hit, row in zip(hits, found["hits"], strict=True)
+    ]
+    if rows:
+        styles = [None if row["sent"] else "dim" for row in found["hits"]]
+        table = _shared.new_table(
+            ("#", "tool", "score", "tokens", "words"), rows, left=("tool", "words"), styles=styles
+        )
+        table.rows[number - 1].end_section = number < len(rows)
+        yield table
     saved = 1 - sent["tokens"] / max(1, found["tokens"])
-    typer.echo(
-        f"sent: {sent['tools']} of {found['tools']:,} tools, {sent['tokens']:,} of {found['tokens']:,} "
-        f"tokens, {saved:.0%} saved; {found['matches']:,} tools match"
+    yield (
+        f"sent: {number} of {found['tools']:,} tools, {sent['tokens']:,} of {found['tokens']:,} tokens, "
+        f"{saved:.0%} saved; {found['matches']:,} tools match"
     )
     if hits and hits[0].unknown:
-        typer.echo(f"in no tool: {visible(', '.join(hits[0].unknown))}")
+        yield f"in no tool: {', '.join(hits[0].unknown)}"
 
 
-def _words(hit: Explanation) -> list[str]:
+def _words(hit: evals.Explanation) -> list[str]:
     from langchain_tool_selection.evals._explain import OTHER, described
 
     lines = [f"{word.score:.2f} {visible(described(word))}" for word in hit.words]

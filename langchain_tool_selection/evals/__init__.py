@@ -5,8 +5,9 @@ why a tool ranks where it does: none of them needs a model or an agent. `run_age
 model makes of the requests. Names are imported when they are first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from langchain_tool_selection._ground.lazy import lazy_names
 
 if TYPE_CHECKING:
     from langchain_tool_selection.evals._explain import Explanation, explain
@@ -32,21 +33,10 @@ _HOME = {
     "_results": ("Comparison",),
     "run": ("Report", "evaluate"),
 }
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+__getattr__, __dir__ = lazy_names(__name__, _HOME)
 
 __all__ = [
     "AgentMeasures", "AgentReport", "AgentRun", "Case", "Comparison", "Explanation", "FileError", "Finding",
     "Report", "ToolSet", "evaluate", "explain", "generate_cases", "hints_from", "lint", "load_cases",
     "load_catalog", "read_tools", "render_html", "run_agent", "save_cases", "save_html", "save_plots",
 ]  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

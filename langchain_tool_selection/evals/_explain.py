@@ -9,17 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from langchain_tool_selection._ranking.index import CatalogView, ToolIndex
 from langchain_tool_selection._ranking.knowledge import FAMILIES
 from langchain_tool_selection._ranking.lexical import LexicalRanker, Match
-from langchain_tool_selection._ranking.protocol import Query
+from langchain_tool_selection._ranking.protocol import Hit, Query
 from langchain_tool_selection._ranking.text import Word, query_words, terms
 from langchain_tool_selection._tools.documents import ToolDocument
 from langchain_tool_selection.evals._results import json_values, listed
-from langchain_tool_selection.evals.catalogs import read_tools
+from langchain_tool_selection.evals.catalogs import Tools, read_tools
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -82,8 +81,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as JSON values, rounded."""
-        values: dict[str, Any] = json_values(self, digits=3)
-        return values
+        return {key: json_values(value, digits=3) for key, value in vars(self).items()}
 
     def __str__(self) -> str:
         """For people: where it ranks, one line for each word, and what it lacks."""
@@ -98,9 +96,7 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(
-    query: str | Query, tool: str, tools: str | Path | Iterable[Any], *, ranker: Any = None
-) -> Explanation:
+def explain(query: str | Query, tool: str, tools: Tools, *, ranker: Any = None) -> Explanation:
     """Return why a tool ranks where it does.
 
     Args:
@@ -130,21 +126,20 @@ class Explainer:
         self._exact = self._by_words is catalog.ranker
 
     def __call__(
-        self, query: Query, names: Sequence[str], ranks: Mapping[str, tuple[int, float]] | None = None
+        self, query: Query, names: Sequence[str], hits: Iterable[Hit] | None = None
     ) -> dict[str, Explanation]:
         """Return the explanation of each named tool.
 
         Args:
             query: What was searched for.
             names: The tools.
-            ranks: Rank and score of tools where they are known already; others count as no hit.
+            hits: What a search found, the best first, where that is known already.
 
         Raises:
             KeyError: there is no such tool.
         """
-        if ranks is None:
-            hits = self._catalog.search(query)
-            ranks = {hit.name: (rank, hit.score) for rank, hit in enumerate(hits, 1)}
+        ranked = enumerate(self._catalog.search(query) if hits is None else hits, 1)
+        ranks = {hit.name: (rank, hit.score) for rank, hit in ranked}
         found = self._by_words.explain(query, self._catalog.documents, names)
         return {name: self._explanation(name, *found[name], ranks.get(name)) for name in names}
 
@@ -178,9 +173,9 @@ def why(wanted: Explanation, rival: Explanation | None = None) -> str:
     """Return in a line what a tool that was missed lacks, and by which words another one is ahead."""
     has = {word.word for word in wanted.words}
     ahead = [word.word for word in rival.words if word.word not in has] if rival else []
-    parts = [f"matches {listed(word.word for word in wanted.words)}" if wanted.words else "matches no word"]
+    parts = [f"matches {listed(word.word for word in wanted.words)}" if has else "matches no word"]
     if rival and ahead:
-        parts.append(f"{rival.tool} has {listed(ahead)} too" if has else f"{rival.tool} has {listed(ahead)}")
+        parts.append(f"{rival.tool} has {listed(ahead)}{' too' if has else ''}")
     elif rival and rival.words:
         mine = {word.word: word for word in wanted.words}
         most = max(rival.words, key=lambda word: word.score - mine[word.word].score)

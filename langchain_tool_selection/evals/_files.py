@@ -42,14 +42,14 @@ def read_text(source: str, *, instead: str = "") -> str:
     except (OSError, ValueError) as error:
         raise FileError(source, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if len(data) > MAX_BYTES:
-        megabytes = MAX_BYTES // 1_000_000
-        raise FileError(source, f"the file is larger than {megabytes} MB; split it, or give the right one")
+        most = f"{MAX_BYTES // 1_000_000} MB"
+        raise FileError(source, f"the file is larger than {most}; split it, or give the right one")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        msg = f"{source}, line {line}: byte 0x{data[error.start]:02x} is no UTF-8; save the file as UTF-8"
-        raise FileError(msg) from error
+        why = f"byte 0x{data[error.start]:02x} is no UTF-8; save the file as UTF-8"
+        raise FileError(f"{source}, line {line}", why) from error
     if not text.strip():
         raise FileError(source, "the file is empty")
     return text
@@ -80,10 +80,11 @@ def parse_json(source: str, text: str, first_line: int = 1) -> Any:
         line = first_line + error.lineno - 1
         cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated string")
         why = "the JSON ends too early" if cut else f"no JSON: {error.msg}"
-        msg = f"{source}, line {line}, column {error.colno}: {why}; write the file anew or repair it"
+        where = f"{source}, line {line}, column {error.colno}"
+        raise FileError(where, f"{why}; write the file anew or repair it") from error
     except (ValueError, RecursionError) as error:  # a number too long, or brackets too deep
-        msg = f"{source}, line {first_line}: the JSON cannot be read: {shortened(error)}"
-    raise FileError(msg)
+        why = f"the JSON cannot be read: {shortened(error)}"
+        raise FileError(f"{source}, line {first_line}", why) from error
 
 
 def parse_lines(source: str, text: str) -> Iterator[tuple[str, Any]]:
@@ -98,8 +99,7 @@ def parse_lines(source: str, text: str) -> Iterator[tuple[str, Any]]:
 
 def numbered(what: str, items: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     """Yield where each item stands, counted from 1, and the item."""
-    for number, item in enumerate(items, 1):
-        yield f"{what} {number}", item
+    yield from ((f"{what} {number}", item) for number, item in enumerate(items, 1))
 
 
 def field_of(where: str, fields: Mapping[str, Any], key: str, kind: type, expected: str) -> Any:

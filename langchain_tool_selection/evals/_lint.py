@@ -12,11 +12,10 @@ import json
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import combinations
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -29,7 +28,7 @@ from langchain_tool_selection._tools.documents import ToolDocument
 from langchain_tool_selection._tools.names import portable_name, refused_by
 from langchain_tool_selection.evals._explain import telling_words
 from langchain_tool_selection.evals._results import json_values
-from langchain_tool_selection.evals.catalogs import ToolSet, read_tools
+from langchain_tool_selection.evals.catalogs import Progress, Tools, ToolSet, read_tools
 
 _TABLE = tomllib.loads(files(__package__).joinpath("lint.toml").read_text("utf-8"))
 
@@ -101,12 +100,7 @@ class Finding:
         return f"{self.check}: {', '.join(self.tools)}: {self.message}. {self.advice}"
 
 
-def lint(
-    tools: str | Path | Iterable[Any] | ToolSet,
-    *,
-    ignore: Iterable[str] = (),
-    progress: Callable[[int], None] | None = None,
-) -> list[Finding]:
+def lint(tools: Tools, *, ignore: Iterable[str] = (), progress: Progress | None = None) -> list[Finding]:
     """Return what is wrong with a catalogue, in the order of `CHECKS` and then of the tools.
 
     Args:
@@ -119,10 +113,9 @@ def lint(
         FileError: the catalogue cannot be read.
         ValueError: there is no such check.
     """
-    left_out = set(ignore)
+    left_out = {*ignore}
     if unknown := left_out - CHECKS.keys():
-        msg = f"there is no check {min(unknown)!r}; the checks are: {', '.join(CHECKS)}"
-        raise ValueError(msg)
+        raise ValueError(f"there is no check {min(unknown)!r}; the checks are: {', '.join(CHECKS)}")
     toolset = read_tools(tools, unique=False)
     found = [*_names(toolset), *_texts(toolset), *_payload(toolset)]
     if not {"unfindable", "identical", "confusable"} <= left_out:
@@ -141,14 +134,11 @@ def _names(tools: ToolSet) -> Iterator[Finding]:
     for document in tools.documents:
         name = document.name
         alike[re.sub(r"[\W_]+", "", name).casefold()].append(name)
-        if refusing := refused_by(name):
-            providers = ", ".join(refusing)
+        if providers := ", ".join(refused_by(name)):
             yield Finding.of("rejected-name", name, providers=providers, portable=portable_name(name))
         if name in _RESERVED:
             yield Finding.of("reserved-name", name)
-    for names in alike.values():
-        if len(names) > 1:
-            yield Finding.of("similar-name", *names)
+    yield from (Finding.of("similar-name", *names) for names in alike.values() if len(names) > 1)
 
 
 # -- texts ---------------------------------------------------------------------------------------------
@@ -158,8 +148,7 @@ def _texts(tools: ToolSet) -> Iterator[Finding]:
     for document, definition in zip(tools.documents, tools.definitions, strict=True):
         yield from _description(document)
         yield from _suspicious(document.name, definition)
-        nameless = [name for name, text in document.parameters if not text.strip()]
-        if nameless:
+        if nameless := [name for name, text in document.parameters if not text.strip()]:
             yield Finding.of("undescribed-parameters", document.name, parameters=_list(nameless))
 
 
@@ -202,14 +191,13 @@ def _strings(definition: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _payload(tools: ToolSet) -> Iterator[Finding]:
     sizes = tools.characters
-    limit = max(4 * _HEAVY_TOKENS, _HEAVY_RATIO * median(sizes.values()))
-    whole = sum(sizes.values())
-    heavy = [tool for tool in tools.definitions if sizes[tool["name"]] > limit]
-    for tool in sorted(heavy, key=lambda tool: -sizes[tool["name"]]):
-        size = sizes[tool["name"]]
-        part, of_part = max(_parts(tool), key=lambda item: item[1])
-        shares = {"share": size / whole, "of_part": of_part / size}
-        yield Finding.of("heavy", tool["name"], tokens=size // 4, part=part, **shares)
+    whole, limit = sum(sizes.values()), max(4 * _HEAVY_TOKENS, _HEAVY_RATIO * median(sizes.values()))
+    by_name = {tool["name"]: tool for tool in tools.definitions}
+    for name, size in sorted(sizes.items(), key=lambda item: -item[1]):
+        if size > limit:
+            part, of_part = max(_parts(by_name[name]), key=lambda item: item[1])
+            shares = {"share": size / whole, "of_part": of_part / size}
+            yield Finding.of("heavy", name, tokens=size // 4, part=part, **shares)
 
 
 def _parts(tool: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
@@ -225,7 +213,7 @@ def _parts(tool: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 # -- pairs ---------------------------------------------------------------------------------------------
 
 
-def _pairs(tools: ToolSet, progress: Callable[[int], None]) -> Iterator[Finding]:
+def _pairs(tools: ToolSet, progress: Progress) -> Iterator[Finding]:
     catalog = ToolIndex().sync(tools.documents)
     same: defaultdict[Any, list[str]] = defaultdict(list)
     taken: dict[frozenset[str], tuple[ToolDocument, ToolDocument]] = {}
@@ -238,13 +226,9 @@ def _pairs(tools: ToolSet, progress: Callable[[int], None]) -> Iterator[Finding]
             if not found:
                 yield Finding.of("unfindable", document.name, rivals=_list(rivals) or "nothing")
         progress(number)
-    for names in same.values():
-        if len(names) > 1:
-            yield Finding.of("identical", *names)
+    yield from (Finding.of("identical", *names) for names in same.values() if len(names) > 1)
     repeated = {frozenset(pair) for names in same.values() for pair in combinations(names, 2)}
-    for pair, (one, other) in taken.items():
-        if pair not in repeated:
-            yield _confusable(one, other)
+    yield from (_confusable(*pair) for names, pair in taken.items() if names not in repeated)
 
 
 def _rivals(catalog: CatalogView, document: ToolDocument) -> tuple[list[str], bool]:

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from langchain_tool_selection._ground.settings import check_count
 from langchain_tool_selection.evals import _results
-from langchain_tool_selection.evals._files import FileError, kind_of
-from langchain_tool_selection.evals._results import (
-    CaseResult,
-    Confusion,
-    DomainRecall,
-    Measures,
-    Miss,
-    Shares,
-)
+from langchain_tool_selection.evals._files import FileError, kind_of, parse_json, read_text
 
 _MISSES = 5
 """Misses that are printed in a terminal."""
@@ -37,29 +30,29 @@ class _Found:
     Attributes:
         tools: How many there are.
         cases: How many there are.
-        generated: How many of these a model proposed and nobody has marked as seen.
-        ranker: What ranked.
-        history: Whether earlier messages were part of a query.
         mrr: Mean reciprocal rank.
         micros: Median and 99th percentile of a search, in microseconds, as "p50" and "p99"; 0 where a
             stored baseline has none.
-        tokens: About how many tokens all definitions take.
-        results: One for each case, in their order.
         misses: At the largest k, in the order of the cases.
+        generated: How many of the cases a model proposed and nobody has marked as seen.
+        ranker: What ranked.
+        history: Whether earlier messages were part of a query.
+        tokens: About how many tokens all definitions take.
         confusions: The most costly first: by `missed`, then by `times`.
+        results: One for each case, in their order.
     """
 
     tools: int
     cases: int
+    mrr: float
+    micros: Mapping[str, float] = field(default_factory=lambda: {"p50": 0.0, "p99": 0.0})
+    misses: tuple[_results.Miss, ...]
     generated: int
     ranker: str
     history: bool
-    mrr: float
-    micros: Mapping[str, float] = field(default_factory=lambda: {"p50": 0.0, "p99": 0.0})
     tokens: int
-    results: tuple[CaseResult, ...]
-    misses: tuple[Miss, ...]
-    confusions: tuple[Confusion, ...]
+    confusions: tuple[_results.Confusion, ...]
+    results: tuple[_results.CaseResult, ...]
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -78,8 +71,8 @@ class Report(_Found):
 
     ks: tuple[int, ...]
     top_k: int
-    curve: tuple[Measures, ...]
-    domains: tuple[DomainRecall, ...]
+    curve: tuple[_results.Measures, ...]
+    domains: tuple[_results.DomainRecall, ...]
     domain_confusions: Mapping[tuple[str, str], int]
     heaviest: tuple[tuple[str, int], ...]
 
@@ -111,7 +104,12 @@ class Report(_Found):
             thieves.setdefault(confusion.tool, {})[confusion.thief] = confusion.times
         return thieves
 
-    def at(self, k: int) -> Measures:
+    @property
+    def measured(self) -> list[_results.Measures]:
+        """The measures at each k that was asked for, and at `top_k`."""
+        return [self.at(k) for k in sorted({*self.ks, self.top_k})]
+
+    def at(self, k: int) -> _results.Measures:
         """Return the measures at one k.
 
         Raises:
@@ -129,28 +127,24 @@ class Report(_Found):
         Raises:
             ValueError: the reports have no k in common, and none is given.
         """
-        if k is None:
-            common = set(self.ks) & set(old.ks)
-            if not common:
-                msg = f"the reports have no k in common: {list(self.ks)} and {list(old.ks)}; pass k="
-                raise ValueError(msg)
-            k = max(common)
-        check_count("k", k, at_least=1)
-        return _results.compare(old.results, self.results, k)
+        if k is None and not (common := set(self.ks) & set(old.ks)):
+            raise ValueError(f"the reports have no k in common: {[*self.ks]} and {[*old.ks]}; pass k=")
+        at = max(common) if k is None else k
+        check_count("k", at, at_least=1)
+        return _results.compare(old.results, self.results, at)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values; shares rounded to four decimals."""
         values = {
-            **{name: getattr(self, name) for name in _AS_THEY_ARE},
+            **{name: getattr(self, name) for name in (*_FIRST, *_FOUND)},
             "version": _VERSION,
-            "shown": {"top_k": self.top_k, **_shares(self.at(self.top_k))},
-            "curve": {at.k: _shares(at) for at in self.curve},
-            "domains": {row.domain: {"recall": row.recall, "labels": row.labels} for row in self.domains},
+            "shown": {"top_k": self.top_k, **_without("k", self.at(self.top_k))},
+            "curve": {at.k: _without("k", at) for at in self.curve},
+            "domains": {row.domain: _without("domain", row) for row in self.domains},
             "domain_confusions": [(*pair, times) for pair, times in self.domain_confusions.items()],
             "heaviest": dict(self.heaviest),
         }
-        written: dict[str, Any] = _results.json_values(values)
-        return written
+        return {key: _results.json_values(value) for key, value in values.items()}
 
     @classmethod
     def from_dict(cls, values: Any) -> Report:
@@ -159,30 +153,19 @@ class Report(_Found):
         Raises:
             FileError: it is something else, or of another version.
         """
+        no_report = "no report of `tool-selection eval --json`"
         if not isinstance(values, dict) or "results" not in values:
             what = "it has no 'results'" if isinstance(values, dict) else f"it is {kind_of(values)}"
-            msg = f"no report of `tool-selection eval --json`: {what}"
-            raise FileError(msg)
-        if values.get("version") != _VERSION:
-            msg = f"a report of version {values.get('version')!r}, and this reads {_VERSION}; make it anew"
-            raise FileError(msg)
+            raise FileError(no_report, what)
+        if (version := values.get("version")) != _VERSION:
+            raise FileError(f"a report of version {version!r}, and this reads {_VERSION}; make it anew")
         try:
             stored = TypeAdapter(_Stored).validate_python(values)
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join(map(str, first["loc"]))
-            msg = f"no report of `tool-selection eval --json`: field {key!r}: {first['msg']}"
-            raise FileError(" ".join(msg.split())) from error
-        read = {key: value for key, value in vars(stored).items() if key not in ("recall", "shown")}
-        read |= {
-            "ks": tuple(sorted(stored.recall)),
-            "top_k": stored.shown.top_k,
-            "curve": tuple(Measures(k=k, **vars(row)) for k, row in stored.curve.items()),
-            "domains": tuple(DomainRecall(name, **vars(row)) for name, row in stored.domains.items()),
-            "domain_confusions": {(of, by): times for of, by, times in stored.domain_confusions},
-            "heaviest": tuple(stored.heaviest.items()),
-        }
-        return cls(**read)
+            raise FileError(no_report, f"field {key!r}", " ".join(first["msg"].split())) from error
+        return stored.report()
 
     def __repr__(self) -> str:
         """In a line: what an assertion that failed shows."""
@@ -211,16 +194,13 @@ class Report(_Found):
     @property
     def table(self) -> list[tuple[str, ...]]:
         """For people: headings, then a row of text for each k that was asked for, and for `top_k`."""
-        rows: list[tuple[str, ...]] = [("k", "recall", "complete", "saved")]
-        for k in sorted({*self.ks, self.top_k}):
-            at = self.at(k)
-            rows.append((str(k), f"{at.recall:.1%}", f"{at.complete:.1%}", f"{at.payload_saved:.1%}"))
-        return rows
+        shares = [(str(at.k), at.recall, at.complete, at.payload_saved) for at in self.measured]
+        rows = [(k, *(f"{share:.1%}" for share in of_k)) for k, *of_k in shares]
+        return [("k", "recall", "complete", "saved"), *rows]
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>" for cells in self.table
-        )
+        cells = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self.table)
+        rows = "".join(f"<tr>{row}</tr>" for row in cells)
         missed = "".join(f"<li>{escape(_line(miss))}</li>" for miss in self.misses[:_MISSES_IN_HTML])
         misses = f"<p>{len(self.misses)} misses at {self.k}</p><ul>{missed}</ul>" if missed else ""
         return f"<p>{escape(self.summary)}</p><table>{rows}</table>{misses}"
@@ -230,7 +210,7 @@ class Report(_Found):
 
 
 @dataclass(frozen=True)
-class _StoredShown(Shares):
+class _StoredShown(_results.Shares):
     top_k: int
 
 
@@ -246,24 +226,47 @@ class _Stored(_Found):
 
     recall: dict[int, float]
     shown: _StoredShown
-    curve: dict[int, Shares]
+    curve: dict[int, _results.Shares]
     domains: dict[str, _StoredDomain]
     domain_confusions: tuple[tuple[str, str, int], ...]
     heaviest: dict[str, int]
 
+    def report(self) -> Report:
+        """Return the report."""
+        return Report(
+            **{name: getattr(self, name) for name in _FOUND},
+            ks=tuple(sorted(self.recall)),
+            top_k=self.shown.top_k,
+            curve=tuple(_results.Measures(k=k, **vars(row)) for k, row in self.curve.items()),
+            domains=tuple(_results.DomainRecall(name, **vars(row)) for name, row in self.domains.items()),
+            domain_confusions={(of, by): times for of, by, times in self.domain_confusions},
+            heaviest=tuple(self.heaviest.items()),
+        )
 
-_AS_THEY_ARE = (
-    "tools", "cases", "recall", "complete", "mrr", "payload_saved", "micros", "misses", "generated", "ranker",
-    "history", "tokens", "confusions", "results",
-)  # fmt: skip
-"""What `to_dict` writes as the report has it, in this order."""
+
+_FOUND = tuple(field.name for field in fields(_Found))
+
+_FIRST = ("tools", "cases", "recall", "complete", "mrr", "payload_saved")
+"""What `to_dict` writes first."""
 
 
-def _shares(measures: Measures) -> dict[str, float]:
-    return {key: value for key, value in vars(measures).items() if key != "k"}
+def _without(key: str, record: _results.Measures | _results.DomainRecall) -> dict[str, Any]:
+    return {name: value for name, value in vars(record).items() if name != key}
 
 
-def _line(miss: Miss) -> str:
-    rank = f"rank {miss.rank}" if miss.rank else "not found"
+def load_report(path: Path) -> Report:
+    """Return a report that is stored as JSON.
+
+    Raises:
+        FileError: it cannot be read, or is none.
+    """
+    values = parse_json(str(path), read_text(str(path)))
+    try:
+        return Report.from_dict(values)
+    except FileError as error:
+        raise FileError(str(path), str(error)) from error
+
+
+def _line(miss: _results.Miss) -> str:
     behind = _results.listed(miss.beaten_by[:3]) or "none"
-    return f"{miss.tool}: {rank}, behind {behind} <- {_results.in_a_line(miss.query)}"
+    return f"{miss.tool}: {miss.place}, behind {behind} <- {_results.in_a_line(miss.query)}"

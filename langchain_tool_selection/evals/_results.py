@@ -34,6 +34,11 @@ class Miss:
     beaten_by: tuple[str, ...]
     why: str = ""
 
+    @property
+    def place(self) -> str:
+        """For people: its rank."""
+        return f"rank {self.rank}" if self.rank else "not found"
+
 
 @dataclass(frozen=True)
 class Confusion:
@@ -162,8 +167,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON values."""
-        values: dict[str, Any] = json_values(self)
-        return values
+        return {key: json_values(value) for key, value in vars(self).items()}
 
     def __str__(self) -> str:
         """For people: recall before and after, and a line for each case that was stolen or won."""
@@ -185,31 +189,30 @@ def compare(old: Sequence[CaseResult], new: Sequence[CaseResult], k: int) -> Com
     """
     before = {result.key: result for result in old}
     after = {result.key: result for result in new}
-    shared = [key for key in after if key in before]
-    changes = [change for key in shared for change in _changes(before[key], after[key], k)]
+    shared = [(before[key], after[key]) for key in after if key in before]
+    changes = [change for pair in shared for change in _changes(*pair, k)]
     return Comparison(
         k=k,
         cases=len(shared),
         new=len(after) - len(shared),
         gone=len(before) - len(shared),
-        recall_before=mean(fmean(before[key].found(k)) for key in shared),
-        recall_after=mean(fmean(after[key].found(k)) for key in shared),
+        recall_before=mean(fmean(result.found(k)) for result, _ in shared),
+        recall_after=mean(fmean(result.found(k)) for _, result in shared),
         stolen=tuple(change for won, change in changes if not won),
         won=tuple(change for won, change in changes if won),
     )
 
 
 def _changes(before: CaseResult, after: CaseResult, k: int) -> Iterator[tuple[bool, Change]]:
-    found = zip(before.ranks, before.found(k), strict=True)
-    for tool, was in found:
+    for tool, was in zip(before.ranks, before.found(k), strict=True):
         rank = after.ranks.get(tool)
         now = rank is not None and rank <= k
         if was == now:
             continue
         passed, ahead = (before, after) if was else (after, before)
-        above = set(passed.first[: (passed.ranks[tool] or k) - 1])
-        fine = set(before.ranks)
-        by = next((n for n in ahead.first[:k] if n not in above and n not in fine), "")
+        # What was above it before, and what is right, did not move past it.
+        others = {*passed.first[: (passed.ranks[tool] or k) - 1], *before.ranks}
+        by = next((name for name in ahead.first[:k] if name not in others), "")
         yield now, Change(after.query, tool, before.ranks[tool], rank, by)
 
 
@@ -243,6 +246,7 @@ def json_values(value: Any, digits: int = 4) -> Any:
     return round(value, digits) if isinstance(value, float) else value
 
 
-def percentile(ranked: Sequence[float], share: float) -> float:
-    """Return the value that a share of the values stands before, of one or more in increasing order."""
-    return ranked[min(len(ranked) - 1, int(share * len(ranked)))]
+def percentiles(values: Iterable[float]) -> dict[str, float]:
+    """Return the values that half and 99 % of the values stand before, of one or more, as "p50" and "p99"."""
+    ranked = sorted(values)
+    return {f"p{p}": ranked[min(len(ranked) - 1, int(p / 100 * len(ranked)))] for p in (50, 99)}

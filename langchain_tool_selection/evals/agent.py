@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from itertools import chain, repeat, takewhile
-from pathlib import Path
 from statistics import fmean
 from time import perf_counter
 from typing import Any, Literal, TypeAlias, get_args
@@ -32,14 +31,14 @@ from langchain_tool_selection._exposure.models import ModelTraits
 from langchain_tool_selection._exposure.registry import ExposureName
 from langchain_tool_selection._ground.messages import is_from_user, text_of, tool_calls
 from langchain_tool_selection._ground.settings import check_choice, check_count
+from langchain_tool_selection._ranking.llm import chat_model_of
 from langchain_tool_selection._run.usage import CacheUsage
 from langchain_tool_selection._tools.documents import ToolDocument
 from langchain_tool_selection.cost.prices import Prices, prices_of
 from langchain_tool_selection.evals._files import shortened
-from langchain_tool_selection.evals._results import json_values, percentile
-from langchain_tool_selection.evals.cases import Case, read_cases, role_of
-from langchain_tool_selection.evals.catalogs import ToolSet, read_tools, runnable_tools
-from langchain_tool_selection.evals.generate import chat_model_of
+from langchain_tool_selection.evals._results import json_values, percentiles
+from langchain_tool_selection.evals.cases import Case, Cases, read_cases, role_of
+from langchain_tool_selection.evals.catalogs import Progress, Tools, read_tools, runnable_tools
 from langchain_tool_selection.middleware import ToolSelectionMiddleware
 
 AgentExposure: TypeAlias = Literal["none", "auto"] | ExposureName
@@ -93,8 +92,11 @@ class _Counts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as JSON values; what is unknown is `None`."""
-        values = {key: value for key, value in json_values(self).items() if key != "usage"}
-        return {**values, **self.tokens}
+        counted = {key: value for key, value in vars(self).items() if key != "usage"}
+        return {**json_values(counted), **self.tokens}
+
+
+_ADDED_UP = ("wrong", "discoveries", "model_calls", "output_tokens")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,31 +158,29 @@ class AgentMeasures(_Counts):
     def of(cls, runs: Sequence[AgentRun], prices: Prices | None) -> AgentMeasures:
         """Add up the runs of one exposure."""
         usage = sum((run.usage for run in runs), CacheUsage())
-        cost = _cost(usage, prices) if prices and usage.calls else None
-        ended = sorted(run.seconds for run in runs if not run.error)
+        cost = usd = None
+        if prices and usage.calls:
+            cost = _cost(usage, prices)
+            usd = None if prices.input is None else cost * prices.input / 1e6
+        ended = [run.seconds for run in runs if not run.error]
         return cls(
             shown_as=", ".join(sorted({run.shown_as for run in runs if run.shown_as})),
             accuracy=fmean(run.is_right for run in runs),
             recall=fmean(run.found for run in runs),
             first_right=fmean(run.first_right for run in runs),
-            wrong=sum(run.wrong for run in runs),
-            discoveries=sum(run.discoveries for run in runs),
-            model_calls=sum(run.model_calls for run in runs),
             usage=usage,
-            output_tokens=sum(run.output_tokens for run in runs),
             cost=cost,
-            usd=None if cost is None or not prices or prices.input is None else cost * prices.input / 1e6,
-            seconds={f"p{p}": percentile(ended, p / 100) for p in (50, 99)} if ended else {},
-            errors=sum(bool(run.error) for run in runs),
+            usd=usd,
+            seconds=percentiles(ended) if ended else {},
+            errors=len(runs) - len(ended),
+            **{count: sum(getattr(run, count) for run in runs) for count in _ADDED_UP},
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the measures as JSON values; what is unknown is `None`."""
-        rounded = {
-            "cost": None if self.cost is None else round(self.cost),
-            "usd": None if self.usd is None else round(self.usd, 6),
-        }
-        return {**super().to_dict(), **rounded, "seconds": json_values(self.seconds) or None}
+        cost = None if self.cost is None else round(self.cost)
+        usd = None if self.usd is None else round(self.usd, 6)
+        return {**super().to_dict(), "cost": cost, "usd": usd, "seconds": json_values(self.seconds) or None}
 
 
 _ROWS = {
@@ -235,10 +235,8 @@ class AgentReport:
     @property
     def measures(self) -> dict[AgentExposure, AgentMeasures]:
         """What the runs under each exposure come to."""
-        return {
-            exposure: AgentMeasures.of([run for run in self.runs if run.exposure == exposure], self.prices)
-            for exposure in self.exposures
-        }
+        runs = {name: [run for run in self.runs if run.exposure == name] for name in self.exposures}
+        return {name: AgentMeasures.of(of_it, self.prices) for name, of_it in runs.items()}
 
     @property
     def not_right(self) -> list[AgentRun]:
@@ -248,8 +246,8 @@ class AgentReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values."""
         return {
-            **{name: getattr(self, name) for name in ("tools", "cases", "model", "executed")},
-            "prices": None if self.prices is None else vars(self.prices),
+            **vars(self),
+            "prices": self.prices and vars(self.prices),
             "exposures": {name: measures.to_dict() for name, measures in self.measures.items()},
             "runs": [run.to_dict() for run in self.runs],
         }
@@ -266,19 +264,16 @@ class AgentReport:
 
         Counts, tokens and costs are those of a case on average.
         """
-        columns = [*map(self._column, self.measures.values())]
-        rows = [(title, *(column[title] for column in columns)) for title in _ROWS]
+        rows = zip(_ROWS, *map(self._column, self.measures.values()), strict=True)
         return [("a case", *self.exposures), *(cells for cells in rows if {*cells[1:]} != {"-"})]
 
-    def _column(self, of: AgentMeasures) -> dict[str, str]:
+    def _column(self, of: AgentMeasures) -> list[str]:
         whole = self.measures["none"].cost if "none" in self.exposures else None
         values: dict[str, Any] = {**vars(of), **of.tokens, **of.seconds}
         values["to_none"] = of.cost / whole if of.cost is not None and whole else None
         known = {key: value for key, value in values.items() if value not in (None, "")}
         known |= {key: known[key] / self.cases for key in _SUMS & known.keys()}
-        return {
-            title: format(known[key], form) if key in known else "-" for title, (key, form) in _ROWS.items()
-        }
+        return [format(known[key], form) if key in known else "-" for key, form in _ROWS.values()]
 
     def __str__(self) -> str:
         """For people: the measures, a column for each exposure."""
@@ -287,8 +282,8 @@ class AgentReport:
 
 
 def run_agent(
-    tools: str | Path | Iterable[Any] | ToolSet,
-    cases: str | Path | Iterable[Case | Mapping[str, Any]],
+    tools: Tools,
+    cases: Cases,
     model: str | BaseChatModel,
     exposures: Iterable[AgentExposure] = ("none", "auto"),
     *,
@@ -296,7 +291,7 @@ def run_agent(
     system_prompt: str = SYSTEM_PROMPT,
     max_calls: int = 12,
     concurrency: int = 1,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
     **settings: Any,
 ) -> AgentReport:
     """Return what a model makes of labelled requests under each way of showing tools.
@@ -331,14 +326,12 @@ def run_agent(
     for exposure in wanted:
         check_choice("exposures", exposure, EXPOSURES)
     if not wanted:
-        msg = f"exposures is empty; take some of {', '.join(EXPOSURES)}"
-        raise ValueError(msg)
+        raise ValueError(f"exposures is empty; take some of {', '.join(EXPOSURES)}")
     if execute:
         tools = [*map(_blocking, runnable_tools(tools))]
     toolset = read_tools(tools)
     played = tools if execute else [*map(_rehearsed, toolset.documents, toolset.definitions)]
-    names = [document.name for document in toolset.documents]
-    listed = read_cases(cases, names)
+    listed = read_cases(cases, toolset.names)
     chat_model = chat_model_of(model)
     agent = {"model": chat_model, "tools": played, "system_prompt": system_prompt}
     stages = [_Stage(exposure, agent, settings) for exposure in wanted]
@@ -355,7 +348,7 @@ def run_agent(
                 progress(len(runs))
     traits = ModelTraits.of(chat_model)
     return AgentReport(
-        tools=len(names),
+        tools=len(toolset.names),
         cases=len(listed),
         model=traits.full_name if traits.name else type(chat_model).__name__,
         executed=execute,
@@ -415,7 +408,6 @@ class _Stage:
         seconds = perf_counter() - started
         names = [*self._called(messages[len(before) + 1 :])]
         called = [name for name in names if name != self.search]
-        fine = frozenset[str]().union(*map(case.wanted, case.relevant))
         return AgentRun(
             case=number,
             query=case.query,
@@ -424,8 +416,8 @@ class _Stage:
             relevant=case.relevant,
             called=tuple(called),
             found=fmean(not case.wanted(name).isdisjoint(called) for name in case.relevant),
-            first_right=bool(called) and called[0] in fine,
-            wrong=sum(name not in fine for name in called),
+            first_right=bool(called) and called[0] in case.serving,
+            wrong=sum(name not in case.serving for name in called),
             discoveries=names.count(self.search) if self.search else 0,
             model_calls=meter.calls,
             usage=CacheUsage.of(meter.answers),

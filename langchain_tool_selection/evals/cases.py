@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from langchain_tool_selection._ground.digest import digest
 from langchain_tool_selection._ground.messages import is_from_user, text_of, tool_calls
@@ -62,6 +62,11 @@ class Case:
         return frozenset((name, *self.alternatives.get(name, ())))
 
     @cached_property
+    def serving(self) -> frozenset[str]:
+        """The relevant tools and all that would serve as well."""
+        return frozenset[str]().union(*map(self.wanted, self.relevant))
+
+    @cached_property
     def key(self) -> str:
         """16 hex digits over the conversation and the labels: the same case in two evaluations."""
         said = [(message.get("role"), text_of(message)) for message in self.history]
@@ -70,13 +75,16 @@ class Case:
     def to_dict(self) -> dict[str, Any]:
         """Return the case as JSON values, without what is empty."""
         values = {
-            "query": self.query,
-            "relevant": list(self.relevant),
             "history": [dict(message) for message in self.history],
             "alternatives": {name: list(others) for name, others in self.alternatives.items()},
             "source": self.source,
         }
-        return {key: value for key, value in values.items() if value or key in ("query", "relevant")}
+        given = {key: value for key, value in values.items() if value}
+        return {"query": self.query, "relevant": list(self.relevant), **given}
+
+
+Cases: TypeAlias = str | Path | Iterable[Case | Mapping[str, Any]]
+"""A file of cases, or cases."""
 
 
 def role_of(message: Mapping[str, Any]) -> Any:
@@ -101,11 +109,10 @@ def load_cases(source: str | Path, tools: Iterable[str] | None = None) -> list[C
     entries = _files.parse_lines(source, text)
     if text.lstrip().startswith("["):
         entries = numbered(f"{source}, case", _files.parse_json(source, text))
-    known = None if tools is None else frozenset(tools)
-    return [_case(where, item, known) for where, item in entries]
+    return _cases(entries, tools)
 
 
-def read_cases(cases: str | Path | Iterable[Case | Mapping[str, Any]], tools: Iterable[str]) -> list[Case]:
+def read_cases(cases: Cases, tools: Iterable[str]) -> list[Case]:
     """Return the cases of a file, or cases, of which those that are rows of a file are read.
 
     Raises:
@@ -113,10 +120,10 @@ def read_cases(cases: str | Path | Iterable[Case | Mapping[str, Any]], tools: It
             cannot be read.
     """
     if isinstance(cases, str | Path):
-        return load_cases(cases, tools)
-    known = frozenset(tools)
-    rows = (case.to_dict() if isinstance(case, Case) else case for case in cases)
-    listed = [_case(where, row, known) for where, row in numbered("case", rows)]
+        listed = load_cases(cases, tools)
+    else:
+        rows = (case.to_dict() if isinstance(case, Case) else case for case in cases)
+        listed = _cases(numbered("case", rows), tools)
     if not listed:
         raise FileError("there are no cases; give one or more")
     return listed
@@ -154,6 +161,11 @@ def hints_from(cases: Iterable[Case], *, limit: int = 20) -> dict[str, ToolHints
 # -- what a line is ------------------------------------------------------------------------------------
 
 
+def _cases(entries: Iterable[tuple[str, Any]], tools: Iterable[str] | None) -> list[Case]:
+    known = None if tools is None else frozenset(tools)
+    return [_case(where, item, known) for where, item in entries]
+
+
 def _case(where: str, item: Any, known: Collection[str] | None) -> Case:
     if not isinstance(item, dict):
         raise FileError(where, f"expected an object with 'query' and 'relevant', found {kind_of(item)}")
@@ -166,21 +178,14 @@ def _case(where: str, item: Any, known: Collection[str] | None) -> Case:
     if not relevant:
         raise FileError(where, "field 'relevant' is empty; a case names one tool or more")
     alternatives = field_of(where, row, "alternatives", dict, "an object") or {}
-    for name in alternatives:
-        if name not in relevant:
-            raise FileError(where, f"field 'alternatives' has {name!r}, which is not in 'relevant'")
+    if strange := [name for name in alternatives if name not in relevant]:
+        raise FileError(where, f"field 'alternatives' has {strange[0]!r}, which is not in 'relevant'")
     history = field_of(where, row, "history", list, "an array of messages") or ()
-    for number, message in enumerate(history, 1):
+    for at, message in numbered(f"{where}: field 'history', message", history):
         if not isinstance(message, dict) or not isinstance(role_of(message), str):
-            at = f"{where}: field 'history', message {number}"
             raise FileError(at, "expected an object with 'role' and 'content'")
-    return Case(
-        query,
-        relevant,
-        tuple(history),
-        {name: _names(where, f"alternatives.{name}", o, known) for name, o in alternatives.items()},
-        source if isinstance(source, str) else "",
-    )
+    others = {name: _names(where, f"alternatives.{name}", o, known) for name, o in alternatives.items()}
+    return Case(query, relevant, tuple(history), others, source if isinstance(source, str) else "")
 
 
 def _names(where: str, name: str, value: Any, known: Collection[str] | None) -> tuple[str, ...]:
@@ -204,8 +209,8 @@ def _example(case: Case) -> dict[str, Any]:
     values = case.to_dict()
     inputs = {key: values[key] for key in ("query", "history") if key in values}
     outputs = {key: values[key] for key in ("relevant", "alternatives") if key in values}
-    metadata = {"metadata": {"source": case.source}} if case.source else {}
-    return {"inputs": inputs, "outputs": outputs, **metadata}
+    example: dict[str, Any] = {"inputs": inputs, "outputs": outputs}
+    return {**example, "metadata": {"source": case.source}} if case.source else example
 
 
 def _from_example(where: str, item: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,9 +22,6 @@ CatalogError = FileError
 _SERVER_SECONDS = 60
 """How long an MCP server may take to start and list its tools; some fetch their package first."""
 
-_Listed: TypeAlias = Callable[[Any, str], Coroutine[Any, Any, list[Any]]]
-"""Asks an adapter's client for the tools of a server: for their descriptions, or to run them."""
-
 
 @dataclass(frozen=True, eq=False)
 class ToolSet:
@@ -41,9 +38,17 @@ class ToolSet:
     repeated: tuple[tuple[str, str], ...] = ()
 
     @cached_property
+    def names(self) -> list[str]:
+        """The names of the tools."""
+        return [document.name for document in self.documents]
+
+    @cached_property
     def characters(self) -> dict[str, int]:
         """How many characters each tool takes in a request, as an OpenAI tool in JSON."""
-        return {tool["name"]: characters_of(_as_sent(tool)) for tool in self.definitions}
+        sent = (
+            {key: tool[key] for key in ("name", "description", "parameters")} for tool in self.definitions
+        )
+        return {tool["name"]: characters_of(shapes.openai_tool(tool)) for tool in sent}
 
     def tokens(self, names: Iterable[str] | None = None) -> int:
         """About how many tokens the named tools, or all, take.
@@ -53,6 +58,13 @@ class ToolSet:
         """
         wanted = self.characters if names is None else names
         return sum(approximate_tokens(self.characters[name]) for name in wanted)
+
+
+Tools: TypeAlias = str | Path | Iterable[Any] | ToolSet
+"""A catalogue, as `read_tools` takes it."""
+
+Progress: TypeAlias = Callable[[int], None]
+"""Is called with the number of what is done."""
 
 
 def load_catalog(source: str) -> list[dict[str, Any]]:
@@ -77,7 +89,7 @@ def load_catalog(source: str) -> list[dict[str, Any]]:
     return list(read_tools(source).definitions)
 
 
-def read_tools(tools: str | Path | Iterable[Any] | ToolSet, *, unique: bool | None = None) -> ToolSet:
+def read_tools(tools: Tools, *, unique: bool | None = None) -> ToolSet:
     """Return tools as they are searched and as they are sent.
 
     Args:
@@ -93,27 +105,25 @@ def read_tools(tools: str | Path | Iterable[Any] | ToolSet, *, unique: bool | No
         return tools
     is_source = isinstance(tools, str | Path)
     source = str(tools) if is_source else "tools"
-    if unique is None:
-        unique = is_source
     in_file = is_source and not _files.names_attribute(source)
-    documents: dict[str, ToolDocument] = {}
-    definitions, repeated = [], []
-    for where, item in _located(tools, _described):
-        definition, document = _read(where, item, in_file)
+    found: dict[str, tuple[ToolDocument, dict[str, Any]]] = {}
+    repeated = []
+    for where, item in _located(tools):
+        document, definition = _read(where, item, in_file)
         name = definition["name"]
-        if name not in documents:
-            documents[name] = document
-            definitions.append(definition)
-            continue
-        if unique:
+        if name not in found:
+            found[name] = document, definition
+        elif is_source if unique is None else unique:
             raise FileError(where, f"there is another tool named {name!r} before it; rename one of them")
-        repeated.append((where, name))
-    if not documents:
+        else:
+            repeated.append((where, name))
+    if not found:
         raise FileError(source, "there are no tools in it")
-    return ToolSet(tuple(documents.values()), tuple(definitions), tuple(repeated))
+    documents, definitions = zip(*found.values(), strict=True)
+    return ToolSet(documents, definitions, tuple(repeated))
 
 
-def runnable_tools(tools: str | Path | Iterable[Any] | ToolSet) -> list[Any]:
+def runnable_tools(tools: Tools) -> list[Any]:
     """Return the tools of a catalogue to run them: LangChain tools and functions.
 
     Args:
@@ -124,8 +134,7 @@ def runnable_tools(tools: str | Path | Iterable[Any] | ToolSet) -> list[Any]:
         CatalogError: a source cannot be read, or nothing runs behind a tool in it.
     """
     found = []
-    located = tools.definitions if isinstance(tools, ToolSet) else tools
-    for where, item in _located(located, _connected):
+    for where, item in _located(tools.definitions if isinstance(tools, ToolSet) else tools, to_run=True):
         if isinstance(item, type) or not (callable(item) or hasattr(item, "invoke")):
             instead = "to run tools, give LangChain tools as module:attribute, or an MCP configuration"
             raise FileError(where, f"nothing runs behind {kind_of(item)}; {instead}")
@@ -136,14 +145,15 @@ def runnable_tools(tools: str | Path | Iterable[Any] | ToolSet) -> list[Any]:
 # -- where the entries are -----------------------------------------------------------------------------
 
 
-def _located(tools: str | Path | Iterable[Any], listed: _Listed) -> Iterator[tuple[str, Any]]:
+def _located(tools: str | Path | Iterable[Any], to_run: bool = False) -> Iterator[tuple[str, Any]]:
+    """Return each entry with where it stands; of MCP servers their tools to run, or what describes them."""
     if not isinstance(tools, str | Path):
         return numbered("tool", tools)
     source = str(tools)
     if _files.names_attribute(source):
         return numbered(f"{source}, tool", _from_module(source))
     text = _files.read_text(source, instead="; give one, or a list of LangChain tools as module:attribute")
-    return _from_text(source, text, listed)
+    return _from_text(source, text, to_run)
 
 
 def _from_module(source: str) -> Iterable[Any]:
@@ -154,18 +164,18 @@ def _from_module(source: str) -> Iterable[Any]:
     wrong = f"the module has no {attribute!r}"
     if hasattr(module, attribute):
         wrong = f"{attribute!r} is no list of tools but {type(tools).__name__}"
-    lists = [name for name in dir(module) if isinstance(getattr(module, name), list | tuple)]
+    lists = [name for name, value in sorted(vars(module).items()) if isinstance(value, list | tuple)]
     public = ", ".join(name for name in lists if not name.startswith("_"))
     raise FileError(source, f"{wrong}; its lists are: {public or 'none'}")
 
 
-def _from_text(source: str, text: str, listed: _Listed) -> Iterator[tuple[str, Any]]:
+def _from_text(source: str, text: str, to_run: bool) -> Iterator[tuple[str, Any]]:
     lines = _files.numbered_lines(text)
     if len(lines) > 1 and (source.endswith((".jsonl", ".ndjson")) or _is_object(lines[0][1])):
         return _files.parse_lines(source, text)
     whole = _files.parse_json(source, text)
     if isinstance(whole, dict) and isinstance(whole.get("mcpServers"), dict):
-        return _from_servers(source, whole["mcpServers"], listed)
+        return _from_servers(source, whole["mcpServers"], to_run)
     if isinstance(whole, dict) and ("name" in whole or "function" in whole):
         return iter([(f"{source}, line {lines[0][0]}", whole)])
     return numbered(f"{source}, tool", _array(source, whole))
@@ -193,7 +203,7 @@ def _array(source: str, whole: Any) -> list[Any]:
     return list(fields["tools"])
 
 
-def _from_servers(source: str, servers: Mapping[str, Any], listed: _Listed) -> Iterator[tuple[str, Any]]:
+def _from_servers(source: str, servers: Mapping[str, Any], to_run: bool) -> Iterator[tuple[str, Any]]:
     try:
         from langchain_mcp_adapters.client import MultiServerMCPClient  # noqa: PLC0415  # optional
     except ImportError as error:
@@ -205,11 +215,11 @@ def _from_servers(source: str, servers: Mapping[str, Any], listed: _Listed) -> I
         if not isinstance(spec, dict):
             raise FileError(where, f"expected an object with 'command' or 'url', found {kind_of(spec)}")
         try:
-            client = MultiServerMCPClient({server: _connection(spec)})
-            tools = asyncio.run(asyncio.wait_for(listed(client, server), _SERVER_SECONDS))
+            listing = MultiServerMCPClient({server: _connection(spec)}).get_tools(server_name=server)
+            tools = asyncio.run(asyncio.wait_for(listing, _SERVER_SECONDS))
         except Exception as error:
             raise FileError(where, f"its tools cannot be listed: {shortened(error)}") from error
-        yield from numbered(f"{where}, tool", tools)
+        yield from numbered(f"{where}, tool", tools if to_run else [_described(t, server) for t in tools])
 
 
 def _connection(spec: Mapping[str, Any]) -> Any:
@@ -221,39 +231,25 @@ def _connection(spec: Mapping[str, Any]) -> Any:
     return {**kept, "transport": "streamable_http" if kind == "http" else kind}
 
 
-async def _described(client: Any, server: str) -> list[Any]:
-    tools, cursor = list[Any](), None
-    async with client.session(server) as session:
-        while True:
-            page = await session.list_tools(cursor)
-            fields = {"name", "description", "inputSchema"}
-            tools += [
-                {**tool.model_dump(mode="json", include=fields), "domain": server} for tool in page.tools
-            ]
-            cursor = page.nextCursor
-            if not cursor:
-                return tools
-
-
-async def _connected(client: Any, server: str) -> list[Any]:
-    tools: list[Any] = await client.get_tools(server_name=server)
-    return tools
+def _described(tool: Any, server: str) -> dict[str, Any]:
+    says = {"name": tool.name, "description": tool.description, "inputSchema": tool.args_schema}
+    return {**says, "domain": server}
 
 
 # -- what an entry is ----------------------------------------------------------------------------------
 
 
-def _read(where: str, item: Any, in_file: bool) -> tuple[dict[str, Any], ToolDocument]:
+def _read(where: str, item: Any, in_file: bool) -> tuple[ToolDocument, dict[str, Any]]:
     if in_file or isinstance(item, Mapping):
         definition = _definition(where, item)
-        return definition, document_of(definition)
+        return document_of(definition), definition
     try:
         tool = shapes.as_openai_tool(item)
         document = document_of(item if shapes.name_of(item) else tool)
     except Exception as error:
         what = f"{type(item).__name__} is no tool to LangChain: {shortened(error)}"
         raise FileError(where, what) from error
-    return _definition(where, {**tool, "domain": document.domain}), document
+    return document, _definition(where, {**tool, "domain": document.domain})
 
 
 def _definition(where: str, item: Any) -> dict[str, Any]:
@@ -272,7 +268,3 @@ def _definition(where: str, item: Any) -> dict[str, Any]:
     }
     domain = field_of(where, item, "domain", str, "a string")
     return {**tool, "domain": domain} if domain else tool
-
-
-def _as_sent(tool: Mapping[str, Any]) -> dict[str, Any]:
-    return shapes.openai_tool({key: tool[key] for key in ("name", "description", "parameters")})

@@ -91,9 +91,8 @@ def _compare(report: Report, path: Path, max_stolen: int, *, update: bool) -> No
     if not path.exists():
         pytest.fail(f"{path}: there is no baseline yet; run pytest --tool-selection-update", pytrace=False)
     try:
-        old = Report.from_dict(json.loads(path.read_text("utf-8")))
+        comparison = report.compare(Report.from_dict(json.loads(path.read_text("utf-8"))))
     except ValueError as error:
         pytest.fail(f"{path}: {error}; run pytest --tool-selection-update", pytrace=False)
-    comparison = report.compare(old)
     if len(comparison.stolen) > max_stolen:
         pytest.fail(f"cases were stolen since {path.name}\n{comparison}", pytrace=False)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from html import escape
 from importlib.resources import files
-from itertools import count
 from pathlib import Path
 from string import Template
 
@@ -106,11 +105,9 @@ def render_html(
         comparison: What changed since an older report, to list it.
     """
     drawn = {name: f"<figure>{svg(chart)}</figure>" for name, chart in charts(report, estimate).items()}
-    headings, *rows = report.table
-    measures = _table(headings, [map(escape, row) for row in rows], numbers=range(len(headings)))
     sections = {
         "": _figures(report),
-        "How many tools to show": drawn["recall"] + measures,
+        "How many tools to show": drawn["recall"] + _measures(report),
         "Since the baseline": _comparison(comparison) if comparison else "",
         "By domain": _domains(report),
         "Confusions by domain": _matrix(report.domain_confusions),
@@ -119,11 +116,8 @@ def render_html(
         "Heaviest definitions": _heaviest(report),
         "What it costs": drawn["cost"] + _cost(estimate) if estimate else "",
     }
-    shown = "".join(
-        f"<section>{title and f'<h2>{title}</h2>'}{inner}</section>\n"
-        for title, inner in sections.items()
-        if inner
-    )
+    told = {title and f"<h2>{title}</h2>": inner for title, inner in sections.items() if inner}
+    shown = "".join(f"<section>{heading}{inner}</section>\n" for heading, inner in told.items())
     recall = f"{report.recall[report.k]:.1%}"
     return _PAGE.substitute(recall=recall, k=report.k, summary=escape(report.summary), sections=shown)
 
@@ -143,6 +137,11 @@ def _figures(report: Report) -> str:
     return _wrapped("figures", "".join(f"<div><b>{value}</b>{name}</div>" for name, value in figures.items()))
 
 
+def _measures(report: Report) -> str:
+    rows = [(at.k, at.recall, at.complete, at.payload_saved) for at in report.measured]
+    return _table(report.table[0], rows)
+
+
 def _comparison(comparison: Comparison) -> str:
     recall = f"recall@{comparison.k} {comparison.recall_before:.1%} → {comparison.recall_after:.1%}"
     said = f"<p>{recall} over {comparison.cases:,} cases that both reports have.</p>"
@@ -152,16 +151,13 @@ def _comparison(comparison: Comparison) -> str:
 def _changes(what: str, who: str, changes: Sequence[Change]) -> str:
     if not changes:
         return f"<p>No case was {what}.</p>"
-    rows = [
-        (
-            _code(change.tool),
-            f"{_rank(change.before)} → {_rank(change.after)}",
-            _code(change.by),
-            _wrapped("request", _request(change.query)),
-        )
-        for change in changes
-    ]
-    return _table((what, "rank", who, "request"), rows, limit=_CHANGES)
+    return _table((what, "rank", who, "request"), [*map(_change, changes)], _CHANGES)
+
+
+def _change(change: Change) -> tuple[str, ...]:
+    ranks = f"{_rank(change.before)} → {_rank(change.after)}"
+    request = _wrapped("request", _request(change.query))
+    return _code(change.tool), ranks, _code(change.by), request
 
 
 def _misses(report: Report) -> str:
@@ -177,25 +173,21 @@ def _misses(report: Report) -> str:
 
 
 def _confusions(report: Report) -> str:
-    rows = [(_code(row.tool), _code(row.thief), str(row.times), str(row.missed)) for row in report.confusions]
-    head = ("wanted", "stood above it", "cases", "of these missed")
-    return _table(head, rows, numbers=(2, 3), limit=_CONFUSIONS) if rows else ""
+    rows = [(_code(row.tool), _code(row.thief), row.times, row.missed) for row in report.confusions]
+    return _table(("wanted", "stood above it", "cases", "of these missed"), rows, _CONFUSIONS)
 
 
 def _domains(report: Report) -> str:
-    rows = [
-        (_domain(row.domain), f"{row.labels:,}", f"{row.recall:.1%}", _bar(row.recall))
-        for row in sorted(report.domains, key=lambda row: row.recall)
-    ]
-    return _table(("domain", "wanted", f"recall@{report.k}", ""), rows, numbers=(1, 2)) if rows else ""
+    worst_first = sorted(report.domains, key=lambda row: row.recall)
+    rows = [(_domain(row.domain), row.labels, row.recall, _bar(row.recall)) for row in worst_first]
+    return _table(("domain", "wanted", f"recall@{report.k}", ""), rows)
 
 
 def _matrix(pairs: Mapping[tuple[str, str], int]) -> str:
     confused, wanted_in_all = Counter[str](), Counter[str]()
     for (wanted, first), times in pairs.items():
         wanted_in_all[wanted] += times
-        for domain in (wanted, first):
-            confused[domain] += times if wanted != first else 0
+        confused.update(dict.fromkeys((wanted, first), times if wanted != first else 0))
     if len(confused) < 2:
         return ""
     names = sorted(name for name, _ in confused.most_common(_DOMAINS))
@@ -216,12 +208,9 @@ def _cell(times: int, heat: float) -> str:
 
 
 def _heaviest(report: Report) -> str:
-    most = max((tokens for _, tokens in report.heaviest), default=1)
-    rows = [
-        (_code(name), f"{tokens:,}", f"{tokens / max(1, report.tokens):.1%}", _bar(tokens / most))
-        for name, tokens in report.heaviest
-    ]
-    return _table(("tool", "tokens", "of all", ""), rows, numbers=(1, 2))
+    most, whole = max((tokens for _, tokens in report.heaviest), default=1), max(1, report.tokens)
+    rows = [(_code(name), tokens, tokens / whole, _bar(tokens / most)) for name, tokens in report.heaviest]
+    return _table(("tool", "tokens", "of all", ""), rows)
 
 
 def _cost(estimate: CostEstimate) -> str:
@@ -240,22 +229,25 @@ def _quiet(text: str) -> str:
     return f'<p class="quiet">{escape(text)}</p>'
 
 
-def _table(
-    head: Sequence[str],
-    rows: Sequence[Iterable[str]],
-    *,
-    numbers: Collection[int] = (),
-    limit: int | None = None,
-) -> str:
-    """Return a table of headings, which are escaped, and of the first rows, whose cells are HTML."""
+def _table(head: Sequence[str], rows: Sequence[Sequence[str | float]], limit: int | None = None) -> str:
+    """Return a table of headings and of the first rows: of HTML, and of numbers, which stand to the right."""
+    if not rows:
+        return ""
+    kinds = ["" if isinstance(value, str) else ' class="n"' for value in rows[0]]
 
     def line(tag: str, cells: Iterable[str]) -> str:
-        kinds = (' class="n"' if place in numbers else "" for place in count())
-        return "".join(f"<{tag}{kind}>{cell}</{tag}>" for cell, kind in zip(cells, kinds, strict=False))
+        told = (f"<{tag}{kind}>{cell}</{tag}>" for cell, kind in zip(cells, kinds, strict=True))
+        return f"<tr>{''.join(told)}</tr>"
 
-    lines = [line("th", map(escape, head)), *(line("td", cells) for cells in rows[:limit])]
-    table = f"<table>{''.join(f'<tr>{cells}</tr>' for cells in lines)}</table>"
-    return _wrapped("wide", table) + _more(len(rows), limit or len(rows))
+    lines = [line("th", map(escape, head)), *(line("td", map(_told, row)) for row in rows[:limit])]
+    return _wrapped("wide", f"<table>{''.join(lines)}</table>") + _more(len(rows), limit or len(rows))
+
+
+def _told(value: str | float) -> str:
+    """Return HTML as it is, a count with separators, and a share in percent."""
+    if isinstance(value, str):
+        return value
+    return f"{value:.1%}" if isinstance(value, float) else f"{value:,}"
 
 
 def _bar(share: float) -> str:

@@ -12,10 +12,10 @@ takes its requests, and `Report.compare` names the cases that a change stole or 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, chain, repeat
 from statistics import fmean
 from time import perf_counter_ns
 from typing import Any
@@ -27,9 +27,9 @@ from langchain_tool_selection._tools.documents import ToolHints
 from langchain_tool_selection.evals import _results
 from langchain_tool_selection.evals._explain import Explainer, why
 from langchain_tool_selection.evals._report import Report
-from langchain_tool_selection.evals._results import CaseResult, mean
-from langchain_tool_selection.evals.cases import GENERATED, Case, read_cases
-from langchain_tool_selection.evals.catalogs import ToolSet, read_tools
+from langchain_tool_selection.evals._results import CaseResult, Miss, mean
+from langchain_tool_selection.evals.cases import GENERATED, Case, Cases, read_cases
+from langchain_tool_selection.evals.catalogs import Progress, Tools, ToolSet, read_tools
 
 __all__ = ["CaseResult", "Report", "evaluate"]
 
@@ -53,15 +53,15 @@ _HEAVIEST = 10
 
 
 def evaluate(
-    tools: str | Path | Iterable[Any] | ToolSet,
-    cases: str | Path | Iterable[Case | Mapping[str, Any]],
+    tools: Tools,
+    cases: Cases,
     ranker: Any = None,
     ks: Sequence[int] = (1, 5, 10),
     *,
     history: bool = True,
     top_k: int = 15,
     hints: Mapping[str, ToolHints] | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Return how well requests find the tools that they take.
 
@@ -83,18 +83,19 @@ def evaluate(
     for k in (*ks, top_k):
         check_count("k", k, at_least=1)
     if not ks:
-        msg = "ks is empty; measure at one k or more"
-        raise ValueError(msg)
+        raise ValueError("ks is empty; measure at one k or more")
     toolset = read_tools(tools)
     catalog = ToolIndex(ranker, hints=hints).sync(toolset.documents)
     labelled = read_cases(cases, catalog.names)
-    search = _Search(catalog, max(*ks, *_CURVE, top_k), history)
+    depth = max(*ks, *_CURVE, top_k)
+    # Indexes are made when they are first needed, which is no request's doing.
+    catalog.search(labelled[0].search_query(history=history), limit=depth)
     runs = []
     for number, case in enumerate(labelled, 1):
-        runs.append(search(number, case))
+        runs.append(_search(catalog, number, case, case.search_query(history=history), depth))
         if progress:
             progress(number)
-    return _report(toolset, search, runs, tuple(sorted(set(ks))), top_k)
+    return _report(toolset, catalog, runs, ks=sorted({*ks}), top_k=top_k, history=history)
 
 
 # -- searching -----------------------------------------------------------------------------------------
@@ -108,7 +109,14 @@ class _Run:
     case: Case
     query: Query
     names: tuple[str, ...]  # the ranking, at least as far as the tools that are wanted, or 500
-    ranks: dict[str, int | None]
+    nanos: int  # what the search took
+
+    @cached_property
+    def ranks(self) -> dict[str, int | None]:
+        """The rank of each relevant tool or of its best alternative."""
+        places = {name: rank for rank, name in enumerate(self.names, 1)}
+        wanted = {name: self.case.wanted(name) & places.keys() for name in self.case.relevant}
+        return {name: min((places[one] for one in found), default=None) for name, found in wanted.items()}
 
 
 @dataclass(frozen=True)
@@ -121,73 +129,60 @@ class _Label:
     rivals: list[str]
     found: bool  # among the first k
 
-    @classmethod
-    def all(cls, runs: Iterable[_Run], k: int) -> list[_Label]:
-        """Return those of all cases."""
-        labels = []
-        for run in runs:
-            fine = frozenset[str]().union(*map(run.case.wanted, run.case.relevant))
-            for tool, rank in run.ranks.items():
-                above = run.names if rank is None else run.names[: rank - 1]
-                rivals = [name for name in above if name not in fine]
-                labels.append(cls(run, tool, rank, rivals, found=rank is not None and rank <= k))
-        return labels
+
+def _labels(runs: Iterable[_Run], k: int) -> Iterator[_Label]:
+    for run in runs:
+        for tool, rank in run.ranks.items():
+            above = run.names if rank is None else run.names[: rank - 1]
+            rivals = [name for name in above if name not in run.case.serving]
+            yield _Label(run, tool, rank, rivals, found=rank is not None and rank <= k)
 
 
-class _Search:
-    """Searches cases and keeps the time that each search took."""
+def _search(catalog: CatalogView, number: int, case: Case, query: Query, depth: int) -> _Run:
+    started = perf_counter_ns()
+    names = _names(catalog, query, depth)
+    run = _Run(number, case, query, names, perf_counter_ns() - started)
+    if None in run.ranks.values() and len(names) >= depth:
+        return replace(run, names=_names(catalog, query, max(_DEEP, depth)))
+    return run
 
-    def __init__(self, catalog: CatalogView, depth: int, history: bool) -> None:
-        self.catalog, self.depth, self.history = catalog, depth, history
-        self.nanos: list[int] = []
 
-    def __call__(self, number: int, case: Case) -> _Run:
-        query = case.search_query(history=self.history)
-        if not self.nanos:  # indexes are made when they are first needed, which is no request's doing
-            self._names(query, self.depth)
-        started = perf_counter_ns()
-        names = self._names(query, self.depth)
-        self.nanos.append(perf_counter_ns() - started)
-        ranks = self._ranks(case, names)
-        if None in ranks.values() and len(names) >= self.depth:
-            names = self._names(query, max(_DEEP, self.depth))
-            ranks = self._ranks(case, names)
-        return _Run(number, case, query, names, ranks)
-
-    def _names(self, query: Query, depth: int) -> tuple[str, ...]:
-        return tuple(hit.name for hit in self.catalog.search(query, limit=depth))
-
-    @staticmethod
-    def _ranks(case: Case, names: Sequence[str]) -> dict[str, int | None]:
-        places = {name: rank for rank, name in enumerate(names, 1)}
-        found = {name: [places[n] for n in case.wanted(name) if n in places] for name in case.relevant}
-        return {name: min(ranks, default=None) for name, ranks in found.items()}
+def _names(catalog: CatalogView, query: Query, depth: int) -> tuple[str, ...]:
+    return tuple(hit.name for hit in catalog.search(query, limit=depth))
 
 
 # -- measuring -----------------------------------------------------------------------------------------
 
 
-def _report(tools: ToolSet, search: _Search, runs: Sequence[_Run], ks: tuple[int, ...], top_k: int) -> Report:
+def _report(
+    tools: ToolSet,
+    catalog: CatalogView,
+    runs: Sequence[_Run],
+    *,
+    ks: Sequence[int],
+    top_k: int,
+    history: bool,
+) -> Report:
     kept = max(_KEPT, ks[-1])
     results = [CaseResult(run.case.key, run.case.query, run.ranks, run.names[:kept]) for run in runs]
-    labels = _Label.all(runs, ks[-1])
-    domains = {document.name: document.domain for document in search.catalog.documents}
-    ranked = sorted(search.nanos)
+    labels = [*_labels(runs, ks[-1])]
+    domains = {document.name: document.domain for document in catalog.documents}
+    nanos = _results.percentiles(run.nanos for run in runs)
     weights = sorted(tools.characters.items(), key=lambda item: -item[1])[:_HEAVIEST]
     return Report(
         tools=len(tools.documents),
         cases=len(runs),
         generated=sum(run.case.source.startswith(GENERATED) for run in runs),
-        ranker=type(search.catalog.ranker).__name__,
-        history=search.history,
-        ks=ks,
+        ranker=type(catalog.ranker).__name__,
+        history=history,
+        ks=tuple(ks),
         top_k=top_k,
         curve=_curve(tools, runs, results, sorted({*ks, *_CURVE, top_k})),
         mrr=mean(result.reciprocal_rank for result in results),
-        micros={f"p{p}": round(_results.percentile(ranked, p / 100) / 1e3, 1) for p in (50, 99)},
+        micros={p: round(nanos / 1e3, 1) for p, nanos in nanos.items()},
         tokens=tools.tokens(),
         results=tuple(results),
-        misses=_misses(search.catalog, [label for label in labels if not label.found]),
+        misses=_misses(catalog, [label for label in labels if not label.found]),
         confusions=_confusions(labels),
         domains=_domains(labels, domains),
         domain_confusions=_domain_confusions(labels, domains),
@@ -211,19 +206,14 @@ def _curve(
     )
 
 
-def _misses(catalog: CatalogView, missed: Iterable[_Label]) -> tuple[_results.Miss, ...]:
+def _misses(catalog: CatalogView, missed: Sequence[_Label]) -> tuple[Miss, ...]:
     explainer = Explainer(catalog)
-    misses = list[_results.Miss]()
-    for label in missed:
-        reason = ""
-        if len(misses) < _EXPLAINED:
-            found = explainer(label.run.query, [label.tool, *label.rivals[:1]], ranks={})
-            reason = why(*found.values())
-        beaten_by = tuple(label.rivals[:_BEATEN_BY])
-        misses.append(
-            _results.Miss(label.run.number, label.run.case.query, label.tool, label.rank, beaten_by, reason)
-        )
-    return tuple(misses)
+    pairs = ((label.run.query, [label.tool, *label.rivals[:1]]) for label in missed[:_EXPLAINED])
+    reasons = (why(*explainer(query, names, hits=()).values()) for query, names in pairs)
+    return tuple(
+        Miss(of.run.number, of.run.case.query, of.tool, of.rank, tuple(of.rivals[:_BEATEN_BY]), reason)
+        for of, reason in zip(missed, chain(reasons, repeat("")), strict=False)
+    )
 
 
 def _confusions(labels: Iterable[_Label]) -> tuple[_results.Confusion, ...]:
@@ -232,7 +222,7 @@ def _confusions(labels: Iterable[_Label]) -> tuple[_results.Confusion, ...]:
         for rival in label.rivals[:1]:
             times[label.tool, rival] += 1
             missed[label.tool, rival] += not label.found
-    found = [_results.Confusion(*pair, count, missed[pair]) for pair, count in times.items()]
+    found = (_results.Confusion(*pair, count, missed[pair]) for pair, count in times.items())
     return tuple(sorted(found, key=lambda confusion: (-confusion.missed, -confusion.times)))
 
 
@@ -240,11 +230,10 @@ def _domains(labels: Iterable[_Label], domains: Mapping[str, str]) -> tuple[_res
     by_domain: defaultdict[str, list[bool]] = defaultdict(list)
     for label in labels:
         by_domain[domains[label.tool]].append(label.found)
-    if not any(by_domain):
-        return ()
-    return tuple(
+    rows = (
         _results.DomainRecall(name, fmean(found), len(found)) for name, found in sorted(by_domain.items())
     )
+    return tuple(rows) if any(by_domain) else ()
 
 
 def _domain_confusions(labels: Iterable[_Label], domains: Mapping[str, str]) -> dict[tuple[str, str], int]:

@@ -187,6 +187,12 @@ def test_cases_may_be_rows_and_are_checked_like_a_files():
             evaluate(TOOLS, cases)
 
 
+def test_a_file_without_cases_is_said_to_have_none(tmp_path):
+    (tmp_path / "cases.json").write_text("[]", "utf-8")
+    with pytest.raises(FileError, match="there are no cases"):
+        evaluate(TOOLS, tmp_path / "cases.json")
+
+
 @pytest.mark.parametrize("settings", [{"ks": ()}, {"ks": (0,)}, {"top_k": 0}])
 def test_a_k_below_one_is_an_error(settings):
     with pytest.raises(ValueError, match=r"1 or more|one k or more"):
