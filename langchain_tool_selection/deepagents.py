@@ -230,18 +230,19 @@ def _lost_by_declaring(
 
 def _check(model: Any, middleware: Any, subagents: Any, arguments: Mapping[str, Any]) -> None:
     if not isinstance(model, str | BaseChatModel):
-        msg = f"model must be a chat model or its name, because subagents depend on it, got {model!r}"
-        raise TypeError(msg)
+        raise TypeError(
+            f"model must be a chat model or its name, because subagents depend on it, got {model!r}"
+        )
     known = inspect.signature(create_deep_agent).parameters
     if unknown := next((name for name in arguments if name not in known), None):
         go_elsewhere = "Settings of the selection go into middleware=[ToolSelectionMiddleware(...)]"
-        msg = f"create_deep_agent has no argument {unknown!r}; it takes {', '.join(known)}. {go_elsewhere}"
-        raise TypeError(msg)
+        raise TypeError(
+            f"create_deep_agent has no argument {unknown!r}; it takes {', '.join(known)}. {go_elsewhere}"
+        )
     _check_middleware("middleware", middleware)
     for index, spec in enumerate(subagents or ()):
         if not isinstance(spec, Mapping) or not isinstance(spec.get("name"), str):
-            msg = f"subagents[{index}] must be a dict with a 'name', got {spec!r}"
-            raise TypeError(msg)
+            raise TypeError(f"subagents[{index}] must be a dict with a 'name', got {spec!r}")
         _check_middleware(f"the middleware of subagent {spec['name']!r}", spec.get("middleware") or ())
 
 
@@ -249,11 +250,11 @@ def _check_middleware(where: str, middleware: Any) -> None:
     for one in middleware:
         if not isinstance(one, types.AgentMiddleware):
             made = f"; make one of it: {one.__name__}(...)" if isinstance(one, type) else ""
-            msg = f"{where} takes instances of AgentMiddleware, got {one!r}{made}"
-            raise TypeError(msg)
+            raise TypeError(f"{where} takes instances of AgentMiddleware, got {one!r}{made}")
     if sum(isinstance(one, ToolSelectionMiddleware) for one in middleware) > 1:
-        msg = f"{where} has more than one ToolSelectionMiddleware; leave one, for one agent can have one"
-        raise ValueError(msg)
+        raise ValueError(
+            f"{where} has more than one ToolSelectionMiddleware; leave one, for one agent can have one"
+        )
 
 
 # -- what the harness does to the tools --------------------------------------------------------------------

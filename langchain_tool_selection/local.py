@@ -62,11 +62,10 @@ def _load() -> Any:
         with _root_logger_kept():
             import wordllama  # noqa: PLC0415
     except ImportError as error:
-        msg = (
+        raise ImportError(
             "LocalEmbeddings needs the package wordllama; "
             "install it with: pip install 'langchain-tool-selection[local]'"
-        )
-        raise ImportError(msg) from error
+        ) from error
     # A plain load() does not find the tokenizer in the package's own folder and asks a hub for it.
     folder = Path(wordllama.__file__).parent
     return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)

@@ -44,8 +44,7 @@ def tokenize(text: str) -> frozenset[str]:
         TypeError: `text` is no string.
     """
     if not isinstance(text, str):
-        msg = f"the query must be a string, got {type(text).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"the query must be a string, got {type(text).__name__}")
     return frozenset(_TOKEN.findall(text.lower()))
 
 
@@ -68,11 +67,10 @@ def as_tool(tool: Any) -> Tool:
     else:
         name, description = getattr(tool, "name", None), getattr(tool, "description", None)
     if not isinstance(name, str) or not name:
-        msg = (
+        raise TypeError(
             f"a tool needs a non-empty string as its name, got {name!r} in a {type(tool).__name__}; "
             "pass a Tool(name, description), a LangChain or MCP tool, or an OpenAI or Anthropic tool dict"
         )
-        raise TypeError(msg)
     return Tool(name, description if isinstance(description, str) else "")
 
 
@@ -150,23 +148,21 @@ def discover(tools: Sequence[Any], query: str, *, scorer: Scorer = lexical_score
 def check_top_k(top_k: Any) -> None:
     """Raise a `TypeError` or `ValueError` that says what `top_k` must be, unless it is that."""
     if isinstance(top_k, bool) or not isinstance(top_k, int):
-        msg = f"top_k must be an integer, got {top_k!r} of type {type(top_k).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"top_k must be an integer, got {top_k!r} of type {type(top_k).__name__}")
     if top_k < 0:
-        msg = f"top_k must be 0 or more, got {top_k}"
-        raise ValueError(msg)
+        raise ValueError(f"top_k must be 0 or more, got {top_k}")
 
 
 def check_names(setting: str, names: Any, kind: str = "tool") -> frozenset[str]:
     """Return names of one kind as a set, or raise a `TypeError` that names the setting and the culprit."""
     if isinstance(names, str) or not isinstance(names, Collection):
         got = f"the string {names!r}; write [{names!r}]" if isinstance(names, str) else type(names).__name__
-        msg = f"{setting} takes a collection of {kind} names, got {got}"
-        raise TypeError(msg)
+        raise TypeError(f"{setting} takes a collection of {kind} names, got {got}")
     for name in names:
         if not isinstance(name, str):
-            msg = f"{setting} takes {kind} names as strings, got {name!r} of type {type(name).__name__}"
-            raise TypeError(msg)
+            raise TypeError(
+                f"{setting} takes {kind} names as strings, got {name!r} of type {type(name).__name__}"
+            )
     return frozenset(names)
 
 
@@ -177,8 +173,7 @@ def finite_score(score: Any, tool: str) -> float:
     except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not math.isfinite(value):
-        msg = f"the scorer returned {score!r} for tool {tool!r}; it must return a finite number"
-        raise ValueError(msg)
+        raise ValueError(f"the scorer returned {score!r} for tool {tool!r}; it must return a finite number")
     return value
 
 

@@ -103,13 +103,13 @@ class ToolRegistry:
         _check(name, description, schema)
         for setting, words in (("tags", tags), ("examples", examples)):
             if isinstance(words, str):
-                msg = f"{setting} of {name!r} takes a list of strings, got {words!r}"
-                raise TypeError(msg)
+                raise TypeError(f"{setting} of {name!r} takes a list of strings, got {words!r}")
         tool = {"name": name, "description": description or "", "parameters": deepcopy(dict(schema))}
         document = document_of(tool)
         if name in self._tools:
-            msg = f"a tool named {name!r} is registered already; unregister it first, or use another name"
-            raise ValueError(msg)
+            raise ValueError(
+                f"a tool named {name!r} is registered already; unregister it first, or use another name"
+            )
         self._tools[name] = tool
         self._documents[name] = with_hints(document, ToolHints(tuple(examples), tuple(tags), domain))
 
@@ -163,8 +163,7 @@ class ToolRegistry:
         check_choice("provider", provider, get_args(Provider))
         if unknown := sorted(check_names("active", active) - self._tools.keys()):
             known = ", ".join([*self._tools][:20])
-            msg = f"no tool is registered under {', '.join(unknown)}; known tools: {known}"
-            raise ValueError(msg)
+            raise ValueError(f"no tool is registered under {', '.join(unknown)}; known tools: {known}")
         chosen = [deepcopy(tool) for name, tool in self._tools.items() if name in active]
         sent = [_for(provider, prune_tool(tool, prune) if prune else tool) for tool in chosen]
         everything = count_tokens([_for(provider, tool) for tool in self._tools.values()], model)
@@ -174,22 +173,19 @@ class ToolRegistry:
 
 def _check(name: Any, description: Any, schema: Any) -> None:
     if not is_possible_name(name):
-        msg = f"a tool's name must be what a provider takes ({POSSIBLE}), got {name!r}"
-        raise TypeError(msg)
+        raise TypeError(f"a tool's name must be what a provider takes ({POSSIBLE}), got {name!r}")
     if not isinstance(description, str | None):
-        msg = f"description of {name!r} must be a string, got {type(description).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"description of {name!r} must be a string, got {type(description).__name__}")
     if not isinstance(schema, Mapping):
-        msg = f"parameters of {name!r} must be a JSON schema as a dict, got {type(schema).__name__}"
-        raise TypeError(msg)
+        raise TypeError(
+            f"parameters of {name!r} must be a JSON schema as a dict, got {type(schema).__name__}"
+        )
     if schema.get("type", "object") != "object":
-        msg = f"parameters of {name!r} must describe an object, got type {schema['type']!r}"
-        raise ValueError(msg)
+        raise ValueError(f"parameters of {name!r} must describe an object, got type {schema['type']!r}")
     try:
         json.dumps(schema)
     except (TypeError, ValueError) as error:
-        msg = f"parameters of {name!r} hold what JSON cannot: {error}"
-        raise TypeError(msg) from None
+        raise TypeError(f"parameters of {name!r} hold what JSON cannot: {error}") from None
 
 
 def _for(provider: Provider, tool: dict[str, Any]) -> dict[str, Any]:

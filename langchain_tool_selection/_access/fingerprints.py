@@ -84,9 +84,7 @@ def check_fingerprints(fingerprints: Any) -> None:
         return
     if not isinstance(fingerprints, Mapping):
         kind = type(fingerprints).__name__
-        msg = f"fingerprints must map tool names to what fingerprint_of gives, got {kind}"
-        raise TypeError(msg)
+        raise TypeError(f"fingerprints must map tool names to what fingerprint_of gives, got {kind}")
     for name, fingerprint in fingerprints.items():
         if not isinstance(fingerprint, str):
-            msg = f"fingerprints[{name!r}] takes what fingerprint_of gives, got {fingerprint!r}"
-            raise TypeError(msg)
+            raise TypeError(f"fingerprints[{name!r}] takes what fingerprint_of gives, got {fingerprint!r}")

@@ -81,18 +81,16 @@ def check_allow(allow: Any) -> None:
     if allow is None or (callable(allow) and not isinstance(allow, Mapping)):
         return
     if not isinstance(allow, Mapping):
-        msg = (
+        raise TypeError(
             "allow must be a function (tool, runtime) -> bool, or a mapping of roles to tool names, "
             f"'tag:...' and 'domain:...', got {type(allow).__name__}"
         )
-        raise TypeError(msg)
     for role, rules in allow.items():
         listed = isinstance(rules, Collection) and not isinstance(rules, str | bytes)
         if not listed or not all(isinstance(rule, str) for rule in rules):
-            msg = (
+            raise TypeError(
                 f"allow[{role!r}] takes a collection of tool names, 'tag:...' and 'domain:...', got {rules!r}"
             )
-            raise TypeError(msg)
 
 
 def _roles_in(context: Any) -> list[str]:

@@ -90,8 +90,7 @@ class ExposureChoice:
         self._warn_once = WarnOnce()
         if self.uses_call_tool and call_tool is None:
             needs = "shows tools in search results and needs discovery=Discovery(...), got None"
-            msg = f"exposure={self._setting!r} {needs}"
-            raise ValueError(msg)
+            raise ValueError(f"exposure={self._setting!r} {needs}")
 
     @property
     def uses_call_tool(self) -> bool:

@@ -20,8 +20,7 @@ def lazy_names(
 
     def imported(name: str) -> Any:
         if name not in module_of:
-            msg = f"module {package!r} has no attribute {name!r}"
-            raise AttributeError(msg)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(f"{package}.{module_of[name]}"), name)
 
     return imported, lambda: sorted(module_of)

@@ -26,19 +26,19 @@ def as_ranker(ranker: Any) -> Ranker:
     if ranker is None:
         return LexicalRanker()
     if isinstance(ranker, type):
-        msg = f"ranker takes an instance, got the class {ranker.__name__}; write {ranker.__name__}()"
-        raise TypeError(msg)
+        raise TypeError(
+            f"ranker takes an instance, got the class {ranker.__name__}; write {ranker.__name__}()"
+        )
     if isinstance(ranker, Ranker):
         return ranker
     if isinstance(ranker, Embeddings):
         return HybridRanker(LexicalRanker(), EmbeddingRanker(ranker, min_cosine=None))
     if callable(ranker):
         return ScorerRanker(ranker)
-    msg = (
+    raise TypeError(
         f"ranker takes a Ranker, LangChain Embeddings or a scorer (tool, query_tokens) -> float, "
         f"got {type(ranker).__name__}"
     )
-    raise TypeError(msg)
 
 
 class ScorerRanker:

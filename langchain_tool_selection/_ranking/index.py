@@ -113,10 +113,9 @@ class CatalogView:
         best: dict[str, Hit] = {}
         for name, score in hits:
             if not isfinite(score):
-                msg = (
+                raise ValueError(
                     f"{type(self.ranker).__name__} scored tool {name!r} with {score!r}; scores must be finite"
                 )
-                raise ValueError(msg)
             if name in self.names and (allowed is None or name in allowed):
                 best[name] = max(Hit(name, float(score)), best.get(name, Hit(name, float("-inf"))))
         return sorted(best.values(), key=lambda hit: (-hit.score, self.names[hit.name]))[:limit]
@@ -230,24 +229,22 @@ class ToolIndex:
 def check_hints(hints: Any) -> None:
     """Raise a `TypeError` that names the culprit unless `hints` maps tool names to `ToolHints`."""
     if not isinstance(hints, Mapping | None):
-        msg = f"hints takes a mapping of tool names to ToolHints, got {type(hints).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"hints takes a mapping of tool names to ToolHints, got {type(hints).__name__}")
     for name, hint in (hints or {}).items():
         if not isinstance(hint, ToolHints):
-            msg = f"hints takes ToolHints(...) for each tool, got {type(hint).__name__} for {name!r}"
-            raise TypeError(msg)
+            raise TypeError(
+                f"hints takes ToolHints(...) for each tool, got {type(hint).__name__} for {name!r}"
+            )
         for part in ("examples", "tags"):
             if isinstance(getattr(hint, part), str):
-                msg = f"ToolHints.{part} takes a list of strings, got a string for {name!r}"
-                raise TypeError(msg)
+                raise TypeError(f"ToolHints.{part} takes a list of strings, got a string for {name!r}")
 
 
 def _query(query: Query | str) -> Query:
     if isinstance(query, str):
         return Query.of(query)
     if not isinstance(query, Query):
-        msg = f"a search takes a Query or a string, got {type(query).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"a search takes a Query or a string, got {type(query).__name__}")
     return query
 
 

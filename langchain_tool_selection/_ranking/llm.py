@@ -230,11 +230,10 @@ def chat_model_of(model: Any) -> BaseChatModel:
 
         return init_chat_model(model)
     if not isinstance(model, BaseChatModel):
-        msg = (
+        raise TypeError(
             "model must be a LangChain chat model or a name such as 'openai:gpt-5.4-mini', "
             f"got {type(model).__name__}"
         )
-        raise TypeError(msg)
     return model
 
 

@@ -42,8 +42,9 @@ class Query:
         for part in self.parts:
             text, weight = part if isinstance(part, tuple) and len(part) == 2 else (None, 0)
             if not isinstance(text, str) or not weight > 0:
-                msg = f"a part of a Query is a (text, weight) pair with a weight above 0, got {part!r}"
-                raise ValueError(msg)
+                raise ValueError(
+                    f"a part of a Query is a (text, weight) pair with a weight above 0, got {part!r}"
+                )
 
     @classmethod
     def of(cls, text: str) -> Query:

@@ -99,8 +99,9 @@ def _predicate(pattern: Any) -> Callable[[str], Any]:
         try:
             return re.compile(pattern, re.IGNORECASE).search
         except re.error as error:
-            msg = f"rule {pattern!r} is no regular expression: {error}; to match it as it is, use re.escape()"
-            raise ValueError(msg) from error
+            raise ValueError(
+                f"rule {pattern!r} is no regular expression: {error}; to match it as it is, use re.escape()"
+            ) from error
     if isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, str):
         return pattern.search
     check_function(f"rule {pattern!r}", pattern, "the text of a request, or a regular expression on text")
@@ -110,10 +111,10 @@ def _predicate(pattern: Any) -> Callable[[str], Any]:
 def _names(pattern: Any, names: Any) -> tuple[str, ...]:
     found = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Sequence) else (names,)
     if not found:
-        msg = f"rule {pattern!r} names no tool; give it a name or several"
-        raise ValueError(msg)
+        raise ValueError(f"rule {pattern!r} names no tool; give it a name or several")
     for name in found:
         if not isinstance(name, str):
-            msg = f"rule {pattern!r} must give names of tools, got {name!r} of type {type(name).__name__}"
-            raise TypeError(msg)
+            raise TypeError(
+                f"rule {pattern!r} must give names of tools, got {name!r} of type {type(name).__name__}"
+            )
     return found

@@ -27,8 +27,7 @@ class EmbeddingRanker:
 
     def __init__(self, embeddings: Embeddings, *, min_cosine: float | None = 0.3) -> None:
         if not isinstance(embeddings, Embeddings):
-            msg = f"embeddings must be LangChain Embeddings, got {type(embeddings).__name__}"
-            raise TypeError(msg)
+            raise TypeError(f"embeddings must be LangChain Embeddings, got {type(embeddings).__name__}")
         self._embeddings = embeddings
         self._min_cosine = float("-inf") if min_cosine is None else min_cosine
         self._tools = ToolVectors(embeddings)
@@ -105,8 +104,7 @@ class HybridRanker:
         self, first: Ranker, second: Ranker, *, weight: float | None = None, min_second: float | None = 0.2
     ) -> None:
         if weight is not None and not 0 <= weight <= 1:
-            msg = f"weight must be between 0 and 1, got {weight!r}"
-            raise ValueError(msg)
+            raise ValueError(f"weight must be between 0 and 1, got {weight!r}")
         self._first, self._second, self._weight = first, second, weight
         self._min_second = float("-inf") if min_second is None else min_second
 

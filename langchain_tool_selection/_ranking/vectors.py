@@ -223,14 +223,13 @@ def normalized(vectors: Any, expected: int) -> Matrix:
     try:
         matrix = np.asarray(vectors, np.float32)
     except (TypeError, ValueError) as error:
-        msg = "the embeddings returned vectors of unequal length or with something that is no number"
-        raise ValueError(msg) from error
+        raise ValueError(
+            "the embeddings returned vectors of unequal length or with something that is no number"
+        ) from error
     if matrix.ndim != 2 or len(matrix) != expected or not matrix.shape[1]:
-        msg = f"the embeddings returned an array of shape {matrix.shape} for {expected} texts"
-        raise ValueError(msg)
+        raise ValueError(f"the embeddings returned an array of shape {matrix.shape} for {expected} texts")
     if not np.isfinite(matrix).all():
-        msg = "the embeddings returned a vector that is not finite"
-        raise ValueError(msg)
+        raise ValueError("the embeddings returned a vector that is not finite")
     length = np.linalg.norm(matrix, axis=1, keepdims=True)
     unit: Matrix = np.divide(matrix, length, out=np.zeros_like(matrix), where=length > 0)
     return unit

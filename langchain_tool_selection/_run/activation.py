@@ -41,10 +41,9 @@ def check_threshold(value: Any) -> None:
     if value == "break_even" or isinstance(value, Tokens):
         return
     if isinstance(value, str):
-        msg = (
+        raise ValueError(
             f"Thread.activate_above takes a number of tools, Tokens(...), 'break_even' or None, got {value!r}"
         )
-        raise ValueError(msg)
     check_count("Thread.activate_above", value, optional=True)
 
 

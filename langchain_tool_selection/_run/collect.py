@@ -39,8 +39,9 @@ class Collect:
 
     def __post_init__(self) -> None:
         if not isinstance(self.to, str | Path | BaseStore) and not callable(self.to):
-            msg = f"Collect.to takes a file, a LangGraph store or a function, got {type(self.to).__name__}"
-            raise TypeError(msg)
+            raise TypeError(
+                f"Collect.to takes a file, a LangGraph store or a function, got {type(self.to).__name__}"
+            )
 
 
 class Collector:

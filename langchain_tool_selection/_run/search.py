@@ -125,8 +125,7 @@ class SafeSearch:
         None of the event loop's own: a few searches that hang there would leave no thread for its tools.
         """
         if not self._threads.acquire(blocking=False):
-            msg = f"{_HANGING} earlier searches have not come back yet"
-            raise TimeoutError(msg)
+            raise TimeoutError(f"{_HANGING} earlier searches have not come back yet")
         answer: Future[list[Hit]] = Future()
         answer.set_running_or_notify_cancel()  # who stops waiting for it does not stop it
         context = copy_context()

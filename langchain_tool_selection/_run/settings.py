@@ -153,14 +153,13 @@ class Discovery:
         for setting in ("name", "call_name"):
             value = getattr(self, setting)
             if not is_portable_name(value):
-                msg = f"Discovery.{setting} must be {PORTABLE}, as providers demand, got {value!r}"
-                raise ValueError(msg)
+                raise ValueError(
+                    f"Discovery.{setting} must be {PORTABLE}, as providers demand, got {value!r}"
+                )
         if self.name == self.call_name:
-            msg = f"Discovery.name and Discovery.call_name must differ, both are {self.name!r}"
-            raise ValueError(msg)
+            raise ValueError(f"Discovery.name and Discovery.call_name must differ, both are {self.name!r}")
         if not isinstance(self.description, str) or not self.description:
-            msg = f"Discovery.description must be a non-empty string, got {self.description!r}"
-            raise ValueError(msg)
+            raise ValueError(f"Discovery.description must be a non-empty string, got {self.description!r}")
         check_count("Discovery.max_results", self.max_results, at_least=1)
         check_count("Discovery.max_discoveries", self.max_discoveries, at_least=1)
 
@@ -199,8 +198,7 @@ class Settings:
         check_type("access", self.access, Access)
         above = self.thread.activate_above
         if isinstance(above, int) and above < self.top_k:
-            msg = f"Thread.activate_above must be top_k={self.top_k} or more, got {above}"
-            raise ValueError(msg)
+            raise ValueError(f"Thread.activate_above must be top_k={self.top_k} or more, got {above}")
 
 
 def check_budget(value: Any) -> None:
@@ -208,5 +206,6 @@ def check_budget(value: Any) -> None:
     check_number("token_budget", value)
     is_share = isinstance(value, float) and 0 < value < 1
     if value is not None and not is_share and not (isinstance(value, int) and value > 0):
-        msg = f"token_budget must be a share between 0 and 1 or a whole number of tokens, got {value!r}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"token_budget must be a share between 0 and 1 or a whole number of tokens, got {value!r}"
+        )

@@ -59,8 +59,7 @@ def check_channels(state: Any) -> None:
         ValueError: there are no pins, where our other keys are.
     """
     if isinstance(state, Mapping) and PINS not in state and USAGE in state:
-        msg = (
+        raise ValueError(
             f"the agent's state_schema declares {PINS!r} without its reducer, so that pins would be lost. "
             "Leave it out of your schema: ToolSelectionMiddleware declares it."
         )
-        raise ValueError(msg)

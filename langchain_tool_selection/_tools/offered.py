@@ -104,12 +104,11 @@ class OfferedTools:
             same_name = (tool for tool in permitted if name_of(tool) == name)
             ours = next((tool for tool in chain([tools[name]], same_name) if tool in self.own), None)
             if ours is None:
-                msg = (
+                raise ValueError(
                     f"this agent has another tool named {name!r}, the name of a tool of "
                     "ToolSelectionMiddleware; rename one of them, e.g. with "
                     "ToolSelectionMiddleware(discovery=Discovery(name=..., call_name=...))"
                 )
-                raise ValueError(msg)
             tools[name] = ours
         if not (self._is_checked and self._always_include.names <= tools.keys()):
             self._warn_about_unmatched(tools)

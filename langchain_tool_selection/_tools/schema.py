@@ -126,8 +126,7 @@ def prune_tool(tool: Mapping[str, Any], options: SchemaPruning | None = None) ->
         TypeError: `tool` is no mapping.
     """
     if not isinstance(tool, Mapping):
-        msg = f"a tool to prune must be a dict, got {type(tool).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"a tool to prune must be a dict, got {type(tool).__name__}")
     fields = unwrapped(tool)
     if fields is not tool:
         return rewrapped(deepcopy(dict(tool)), prune_tool(fields, options))
@@ -171,8 +170,7 @@ def prune_schema(
         TypeError: `parameters` is no mapping.
     """
     if not isinstance(parameters, Mapping):
-        msg = f"parameters must be a JSON schema as a dict, got {type(parameters).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"parameters must be a JSON schema as a dict, got {type(parameters).__name__}")
     options = options or SchemaPruning()
     for resolve in (True, False):
         try:

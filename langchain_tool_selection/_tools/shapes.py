@@ -121,11 +121,10 @@ def required_name_of(tool: Any) -> str:
     """
     if name := name_of(tool):
         return name
-    msg = (
+    raise TypeError(
         f"a tool needs a non-empty string as its name, got {name!r} in a {type(tool).__name__}; pass a "
         "LangChain tool, an MCP tool, an OpenAI or Anthropic tool dict, or a ToolDocument"
     )
-    raise TypeError(msg)
 
 
 def description_of(tool: Any) -> str:

@@ -62,8 +62,7 @@ def count_tokens(tools: Iterable[Any], model: Any = None) -> TokenCount:
         TypeError: something is no tool, or holds what JSON cannot, so that it could not be sent either.
     """
     if isinstance(tools, str | Mapping):
-        msg = f"count_tokens takes a list of tools, got {type(tools).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"count_tokens takes a list of tools, got {type(tools).__name__}")
     counter, count = _counter(full_model_name(model))
     return TokenCount(sum(_remembered(_as_sent(tool), counter, count) for tool in tools), counter)
 
@@ -97,25 +96,26 @@ def _as_sent(tool: Any) -> Mapping[str, Any]:
     if isinstance(tool, Mapping):
         return tool
     if name_of(tool) is None and not callable(tool):
-        msg = (
+        raise TypeError(
             "count_tokens takes LangChain tools, functions, MCP tools, ToolDocuments and tool dicts, got "
             f"{tool!r:.100} of type {type(tool).__name__}"
         )
-        raise TypeError(msg)
     try:
         return as_openai_tool(tool)
     except Exception as error:
         name = name_of(tool) or getattr(tool, "__name__", type(tool).__name__)
-        msg = f"{name!r} cannot be counted, because it cannot be read as a tool: {error}"
-        raise TypeError(msg) from error
+        raise TypeError(
+            f"{name!r} cannot be counted, because it cannot be read as a tool: {error}"
+        ) from error
 
 
 def _remembered(schema: Mapping[str, Any], counter: str, count: Callable[[Mapping[str, Any]], int]) -> int:
     try:
         key = (counter, digest(_json(schema)))
     except TypeError as error:
-        msg = f"{name_of(schema)!r} cannot be counted, because it cannot be sent: {error}"
-        raise TypeError(msg) from error
+        raise TypeError(
+            f"{name_of(schema)!r} cannot be counted, because it cannot be sent: {error}"
+        ) from error
     if (tokens := _counts.get(key)) is None:
         if len(_counts) >= _REMEMBERED:
             _counts.clear()

@@ -115,8 +115,9 @@ def _model() -> Any:
         from langchain_openai import ChatOpenAI
     except ImportError as error:
         install = "pip install 'langchain-tool-selection[openai]', or unset the variable for the offline demo"
-        msg = f"OPENAI_API_KEY is set, but langchain-openai is missing; install it with: {install}"
-        raise ImportError(msg) from error
+        raise ImportError(
+            f"OPENAI_API_KEY is set, but langchain-openai is missing; install it with: {install}"
+        ) from error
     return ChatOpenAI(model=os.environ.get("OPENAI_MODEL", "gpt-5.5"))
 
 

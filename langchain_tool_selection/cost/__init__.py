@@ -143,8 +143,7 @@ def input_cost(
     """
     way = _way(exposure)
     if not catalog >= 0:
-        msg = f"catalog must be 0 tokens or more, got {catalog!r}"
-        raise ValueError(msg)
+        raise ValueError(f"catalog must be 0 tokens or more, got {catalog!r}")
     hides = exposure != "everything" and catalog > workload.shown
     way, tools = (way, workload.shown) if hides else (_Way(), catalog)
     return sum(
@@ -345,8 +344,7 @@ def estimate_cost(
     check_function("count_tokens", count_tokens, "a list of tool dicts")
     schemas = [as_openai_tool(tool) for tool in tools]
     if not schemas:
-        msg = "tools is empty, and costs are estimated for one tool or more"
-        raise ValueError(msg)
+        raise ValueError("tools is empty, and costs are estimated for one tool or more")
     catalog = count_tokens(schemas) if count_tokens else approximate_count(schemas).tokens
     check_count("what count_tokens returns", catalog)
     return CostEstimate(
@@ -361,10 +359,9 @@ def estimate_cost(
 def _prices_or_error(model: str | BaseChatModel | None) -> Prices:
     prices = DEFAULT_PRICES if model is None else prices_of(model)
     if prices is None:
-        msg = (
+        raise ValueError(
             f"no prices are known for the model {full_model_name(model or '')!r}; give them yourself, read=1 "
             "and write=1 for one without prompt caching (known: models of Anthropic, OpenAI, Google and "
             "DeepSeek, and Claude on Bedrock)"
         )
-        raise ValueError(msg)
     return prices

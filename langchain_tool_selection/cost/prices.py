@@ -44,11 +44,11 @@ class Prices:
             value = getattr(self, field)
             check_number(f"Prices.{field}", value)
             if (value is None and field != "input") or (value is not None and not 0 <= value < inf):
-                msg = f"Prices.{field} must be a finite number of 0 or more, got {value!r}"
-                raise ValueError(msg)
+                raise ValueError(f"Prices.{field} must be a finite number of 0 or more, got {value!r}")
         if self.read > self.write:
-            msg = f"Prices.read must be at most Prices.write, got read={self.read} and write={self.write}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"Prices.read must be at most Prices.write, got read={self.read} and write={self.write}"
+            )
 
 
 DEFAULT_PRICES = Prices(read=0.1, write=1.25)

@@ -165,5 +165,4 @@ def _evaluate(node: ast.AST) -> float:
         return -_evaluate(node.operand)
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         return _OPERATORS[type(node.op)](_evaluate(node.left), _evaluate(node.right))
-    msg = "only numbers, parentheses and + - * / are understood"
-    raise ValueError(msg)
+    raise ValueError("only numbers, parentheses and + - * / are understood")

@@ -213,11 +213,10 @@ def scripted_client(client: Client, script: Script, log: PayloadLog) -> Client:
     """
     cls = type(client)
     if not hasattr(cls, "_get_request_payload"):
-        msg = (
+        raise TypeError(
             f"{cls.__name__} has no _get_request_payload to read a request from; "
             "pass a client such as ChatAnthropic or ChatOpenAI, or use ScriptedChatModel"
         )
-        raise TypeError(msg)
     # The name stays, because LangChain takes the provider from it where a class does not say.
     body = {"__module__": cls.__module__, "_answer": _answering(script, log)}
     scripted = types.new_class(cls.__name__, (_Scripted, cls), exec_body=lambda names: names.update(body))

@@ -82,8 +82,9 @@ def check(make: Callable[[], ExposureSetting], model: Model) -> None:
     try:
         play, again = _play(make, model), _play(make, model)
     except Exception as error:
-        msg = f"the exposure breaks a promise: any call is rendered and received, but it raised {error!r}"
-        raise AssertionError(msg) from error
+        raise AssertionError(
+            f"the exposure breaks a promise: any call is rendered and received, but it raised {error!r}"
+        ) from error
     for call in play.calls:
         _expect(not call.was_changed, "the request is not changed", call)
         _each_tool_is_there_once_and_as_it_came(call)
@@ -147,8 +148,9 @@ def _expect_prefix(payloads: Sequence[dict[str, Any]], promise: str, call: _Call
 def _expect(kept: bool, promise: str, call: _Call) -> None:
     if not kept:
         text = _CONVERSATION[call.turn].text
-        msg = f"the exposure breaks a promise in call {call.number + 1}, of the turn {text!r}: {promise}"
-        raise AssertionError(msg)
+        raise AssertionError(
+            f"the exposure breaks a promise in call {call.number + 1}, of the turn {text!r}: {promise}"
+        )
 
 
 def _bytes(value: Any) -> str:

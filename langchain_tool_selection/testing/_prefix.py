@@ -185,11 +185,10 @@ def _rows(steps: Iterable[PrefixStep]) -> Iterator[str]:
 
 def _segments(payload: Payload) -> Iterator[_Segment]:
     if payload.get("previous_response_id"):
-        msg = (
+        raise ValueError(
             "a payload with previous_response_id has its prefix at the provider; "
             "make the client with use_previous_response_id=False to compare prefixes"
         )
-        raise ValueError(msg)
     anthropic = api_of(payload) == "messages"
     deferred: dict[str, dict[str, Any]] = {}
     for i, tool in enumerate(payload.get("tools") or ()):

@@ -143,5 +143,4 @@ def _alike(found: Sequence[Hit], expected: Sequence[Hit]) -> bool:
 
 def _expect(kept: bool, promise: str, text: str, cause: Exception | None = None) -> None:
     if not kept:
-        msg = f"the ranker breaks a promise: {promise} (request {text[:60]!r})"
-        raise AssertionError(msg) from cause
+        raise AssertionError(f"the ranker breaks a promise: {promise} (request {text[:60]!r})") from cause
