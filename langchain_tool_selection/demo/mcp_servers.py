@@ -78,7 +78,6 @@ class Workplace:
     """
 
     repository: Path
-    database: Path
     requests: tuple[Request, ...]
     servers: Mapping[str, dict[str, Any]]
 
@@ -101,7 +100,7 @@ class Workplace:
         quoted = {name: json.dumps(path)[1:-1] for name, path in places.items()}
         values = json.loads(template.substitute(quoted))
         requests = tuple(Request(**request) for request in values["requests"])
-        return cls(repository, database, requests, values["servers"])
+        return cls(repository, requests, values["servers"])
 
 
 def install_servers(directory: Path) -> Path:

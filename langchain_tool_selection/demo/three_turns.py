@@ -8,9 +8,9 @@ rebuilt agent on the same database file, asks for something else, and the calcul
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import add, mul, sub, truediv
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +36,7 @@ _ANSWERS: dict[str, tuple[str, str, dict[str, str]]] = {
 }
 """By a word of the request: what to search for, and what to call."""
 
-_OPERATORS: dict[type, Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
+_OPERATORS: dict[type, Callable[..., float]] = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv}
 
 
 @tool(parse_docstring=True)

@@ -89,11 +89,8 @@ class Explanation:
         lines += [f"  {word.score:6.2f}  {described(word)}" for word in self.words]
         if self.other:
             lines.append(f"  {self.other:6.2f}  {OTHER}")
-        if self.lacking:
-            lines.append(f"  lacks: {', '.join(self.lacking)}")
-        if self.unknown:
-            lines.append(f"  in no tool: {', '.join(self.unknown)}")
-        return "\n".join(lines)
+        absent = {"lacks": self.lacking, "in no tool": self.unknown}
+        return "\n".join(lines + [f"  {what}: {', '.join(words)}" for what, words in absent.items() if words])
 
 
 def explain(query: str | Query, tool: str, tools: Tools, *, ranker: Any = None) -> Explanation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,15 @@ _VERSION = 1
 
 @dataclass(frozen=True, kw_only=True)
 class _Found:
-    """What a report has in Python and in JSON.
+    """What is the same in a report and in its JSON.
 
     Attributes:
         tools: How many there are.
         cases: How many there are.
+        recall: Recall at each k that was asked for, in increasing order.
+        complete: Completeness at each of them.
         mrr: Mean reciprocal rank.
+        payload_saved: The share of all definitions that is not sent, at each of them.
         micros: Median and 99th percentile of a search, in microseconds, as "p50" and "p99"; 0 where a
             stored baseline has none.
         misses: At the largest k, in the order of the cases.
@@ -40,11 +43,16 @@ class _Found:
         tokens: About how many tokens all definitions take.
         confusions: The most costly first: by `missed`, then by `times`.
         results: One for each case, in their order.
+        shown: What is measured at `top_k`.
+        curve: Measures at every k that was asked for, at `top_k`, and at some more for a drawing.
     """
 
     tools: int
     cases: int
+    recall: Mapping[int, float]
+    complete: Mapping[int, float]
     mrr: float
+    payload_saved: Mapping[int, float]
     micros: Mapping[str, float] = field(default_factory=lambda: {"p50": 0.0, "p99": 0.0})
     misses: tuple[_results.Miss, ...]
     generated: int
@@ -53,6 +61,8 @@ class _Found:
     tokens: int
     confusions: tuple[_results.Confusion, ...]
     results: tuple[_results.CaseResult, ...]
+    shown: _results.Shown
+    curve: Mapping[int, _results.Shares]
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -60,18 +70,12 @@ class Report(_Found):
     """What `evaluate` found.
 
     Attributes:
-        ks: The ks that were asked for, in increasing order.
-        top_k: How many tools the middleware would show.
-        curve: Measures at every k that was asked for, at `top_k`, and at some more for a drawing.
         domains: By name; empty if no tool has a domain.
         domain_confusions: How often a tool of the second domain stood first where one of the first was
             wanted. The two are the same where it was the right tool, or one of its own domain.
         heaviest: The ten tools of the most tokens, with these.
     """
 
-    ks: tuple[int, ...]
-    top_k: int
-    curve: tuple[_results.Measures, ...]
     domains: tuple[_results.DomainRecall, ...]
     domain_confusions: Mapping[tuple[str, str], int]
     heaviest: tuple[tuple[str, int], ...]
@@ -79,22 +83,12 @@ class Report(_Found):
     @property
     def k(self) -> int:
         """The largest k that was asked for: at it, misses are counted."""
-        return self.ks[-1]
+        return max(self.recall)
 
     @property
-    def recall(self) -> dict[int, float]:
-        """Recall at each k that was asked for."""
-        return {k: self.at(k).recall for k in self.ks}
-
-    @property
-    def complete(self) -> dict[int, float]:
-        """Completeness at each k that was asked for."""
-        return {k: self.at(k).complete for k in self.ks}
-
-    @property
-    def payload_saved(self) -> dict[int, float]:
-        """The share of all definitions that is not sent, at each k that was asked for."""
-        return {k: self.at(k).payload_saved for k in self.ks}
+    def top_k(self) -> int:
+        """How many tools the middleware would show."""
+        return self.shown.top_k
 
     @property
     def thieves(self) -> dict[str, dict[str, int]]:
@@ -105,17 +99,17 @@ class Report(_Found):
         return thieves
 
     @property
-    def measured(self) -> list[_results.Measures]:
+    def measured(self) -> dict[int, _results.Shares]:
         """The measures at each k that was asked for, and at `top_k`."""
-        return [self.at(k) for k in sorted({*self.ks, self.top_k})]
+        return {k: self.at(k) for k in sorted({*self.recall, self.top_k})}
 
-    def at(self, k: int) -> _results.Measures:
+    def at(self, k: int) -> _results.Shares:
         """Return the measures at one k.
 
         Raises:
             KeyError: it was not measured.
         """
-        return {measures.k: measures for measures in self.curve}[k]
+        return self.curve[k]
 
     def compare(self, old: Report, *, k: int | None = None) -> _results.Comparison:
         """Return what changed since an older report, case by case.
@@ -127,24 +121,22 @@ class Report(_Found):
         Raises:
             ValueError: the reports have no k in common, and none is given.
         """
-        if k is None and not (common := set(self.ks) & set(old.ks)):
-            raise ValueError(f"the reports have no k in common: {[*self.ks]} and {[*old.ks]}; pass k=")
+        ks, old_ks = [*self.recall], [*old.recall]
+        if k is None and not (common := {*ks} & {*old_ks}):
+            raise ValueError(f"the reports have no k in common: {ks} and {old_ks}; pass k=")
         at = max(common) if k is None else k
         check_count("k", at, at_least=1)
         return _results.compare(old.results, self.results, at)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values; shares rounded to four decimals."""
-        values = {
-            **{name: getattr(self, name) for name in (*_FIRST, *_FOUND)},
+        in_json = {
             "version": _VERSION,
-            "shown": {"top_k": self.top_k, **_without("k", self.at(self.top_k))},
-            "curve": {at.k: _without("k", at) for at in self.curve},
-            "domains": {row.domain: _without("domain", row) for row in self.domains},
+            "domains": {row.domain: {"recall": row.recall, "labels": row.labels} for row in self.domains},
             "domain_confusions": [(*pair, times) for pair, times in self.domain_confusions.items()],
             "heaviest": dict(self.heaviest),
         }
-        return {key: _results.json_values(value) for key, value in values.items()}
+        return {key: _results.json_values(value) for key, value in {**vars(self), **in_json}.items()}
 
     @classmethod
     def from_dict(cls, values: Any) -> Report:
@@ -194,8 +186,7 @@ class Report(_Found):
     @property
     def table(self) -> list[tuple[str, ...]]:
         """For people: headings, then a row of text for each k that was asked for, and for `top_k`."""
-        shares = [(str(at.k), at.recall, at.complete, at.payload_saved) for at in self.measured]
-        rows = [(k, *(f"{share:.1%}" for share in of_k)) for k, *of_k in shares]
+        rows = [(str(k), *(f"{share:.1%}" for share in vars(at).values())) for k, at in self.measured.items()]
         return [("k", "recall", "complete", "saved"), *rows]
 
     def _repr_html_(self) -> str:
@@ -210,11 +201,6 @@ class Report(_Found):
 
 
 @dataclass(frozen=True)
-class _StoredShown(_results.Shares):
-    top_k: int
-
-
-@dataclass(frozen=True)
 class _StoredDomain:
     recall: float
     labels: int
@@ -224,34 +210,18 @@ class _StoredDomain:
 class _Stored(_Found):
     """A report in the form that `to_dict` writes. Other keys are ignored."""
 
-    recall: dict[int, float]
-    shown: _StoredShown
-    curve: dict[int, _results.Shares]
     domains: dict[str, _StoredDomain]
     domain_confusions: tuple[tuple[str, str, int], ...]
     heaviest: dict[str, int]
 
     def report(self) -> Report:
         """Return the report."""
-        return Report(
-            **{name: getattr(self, name) for name in _FOUND},
-            ks=tuple(sorted(self.recall)),
-            top_k=self.shown.top_k,
-            curve=tuple(_results.Measures(k=k, **vars(row)) for k, row in self.curve.items()),
-            domains=tuple(_results.DomainRecall(name, **vars(row)) for name, row in self.domains.items()),
-            domain_confusions={(of, by): times for of, by, times in self.domain_confusions},
-            heaviest=tuple(self.heaviest.items()),
-        )
-
-
-_FOUND = tuple(field.name for field in fields(_Found))
-
-_FIRST = ("tools", "cases", "recall", "complete", "mrr", "payload_saved")
-"""What `to_dict` writes first."""
-
-
-def _without(key: str, record: _results.Measures | _results.DomainRecall) -> dict[str, Any]:
-    return {name: value for name, value in vars(record).items() if name != key}
+        in_python = {
+            "domains": tuple(_results.DomainRecall(name, **vars(row)) for name, row in self.domains.items()),
+            "domain_confusions": {(of, by): times for of, by, times in self.domain_confusions},
+            "heaviest": tuple(self.heaviest.items()),
+        }
+        return Report(**{**vars(self), **in_python})
 
 
 def load_report(path: Path) -> Report:

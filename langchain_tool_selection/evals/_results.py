@@ -100,10 +100,10 @@ class Shares:
 
 
 @dataclass(frozen=True)
-class Measures(Shares):
-    """What is measured at one k: how many tools are looked at."""
+class Shown(Shares):
+    """What is measured among the tools that the middleware would show, and how many these are."""
 
-    k: int
+    top_k: int
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,11 @@ No tool runs unless that is asked for. One that is called says that it succeeded
 from __future__ import annotations
 
 import asyncio
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from importlib.resources import files
 from itertools import chain, repeat, takewhile
 from statistics import fmean
 from time import perf_counter
@@ -46,16 +48,12 @@ AgentExposure: TypeAlias = Literal["none", "auto"] | ExposureName
 
 EXPOSURES: tuple[AgentExposure, ...] = ("none", "auto", *get_args(ExposureName))
 
-SYSTEM_PROMPT = (
-    "You act for the user by calling tools. Do what is asked. Where a detail is missing, assume a plausible "
-    "one instead of asking for it."
-)
-"""Without it models ask back, and call nothing, where a labelled request leaves a detail out."""
+_TABLE = tomllib.loads(files(__package__).joinpath("agent.toml").read_text("utf-8"))
 
-REHEARSED = (
-    "Success. (This is a rehearsal: nothing was really done, and there is no data to show. Take it that the "
-    "call did what it should, make the calls that are still needed, and then answer.)"
-)
+SYSTEM_PROMPT: str = _TABLE["system_prompt"]
+"""What an agent is told, unless it is told something else."""
+
+REHEARSED: str = _TABLE["rehearsed"]
 """What a tool answers that does not run."""
 
 _SHOWN = "tool_selection"
@@ -183,33 +181,6 @@ class AgentMeasures(_Counts):
         return {**super().to_dict(), "cost": cost, "usd": usd, "seconds": json_values(self.seconds) or None}
 
 
-_ROWS = {
-    "shown as": ("shown_as", ""),
-    "all tools called": ("accuracy", ".1%"),
-    "share called": ("recall", ".1%"),
-    "first call right": ("first_right", ".1%"),
-    "wrong calls": ("wrong", ",.2f"),
-    "discoveries": ("discoveries", ",.2f"),
-    "model calls": ("model_calls", ",.2f"),
-    "input tokens": ("input_tokens", ",.0f"),
-    "- cache reads": ("cache_read", ",.0f"),
-    "- cache writes": ("cache_write", ",.0f"),
-    "output tokens": ("output_tokens", ",.0f"),
-    "input cost": ("cost", ",.0f"),
-    "- to none": ("to_none", ".0%"),
-    "- in US$": ("usd", ",.4f"),
-    "seconds, p50": ("p50", ",.1f"),
-    "seconds, p99": ("p99", ",.1f"),
-    "errors in all": ("errors", "d"),
-}
-"""What people see of measures, each with the form of its number."""
-
-_SUMS = frozenset(
-    "wrong discoveries model_calls input_tokens cache_read cache_write output_tokens cost usd".split()
-)
-"""What people see divided by the number of cases."""
-
-
 @dataclass(frozen=True)
 class AgentReport:
     """What `run_agent` found.
@@ -264,16 +235,19 @@ class AgentReport:
 
         Counts, tokens and costs are those of a case on average.
         """
-        rows = zip(_ROWS, *map(self._column, self.measures.values()), strict=True)
+        rows = zip(_TABLE["rows"], *map(self._column, self.measures.values()), strict=True)
         return [("a case", *self.exposures), *(cells for cells in rows if {*cells[1:]} != {"-"})]
 
     def _column(self, of: AgentMeasures) -> list[str]:
         whole = self.measures["none"].cost if "none" in self.exposures else None
         values: dict[str, Any] = {**vars(of), **of.tokens, **of.seconds}
         values["to_none"] = of.cost / whole if of.cost is not None and whole else None
-        known = {key: value for key, value in values.items() if value not in (None, "")}
-        known |= {key: known[key] / self.cases for key in _SUMS & known.keys()}
-        return [format(known[key], form) if key in known else "-" for key, form in _ROWS.values()]
+        return [self._cell(values.get(row["of"]), row) for row in _TABLE["rows"].values()]
+
+    def _cell(self, value: Any, row: Mapping[str, Any]) -> str:
+        if value in (None, ""):
+            return "-"
+        return format(value / self.cases if row.get("a_case") else value, row["form"])
 
     def __str__(self) -> str:
         """For people: the measures, a column for each exposure."""

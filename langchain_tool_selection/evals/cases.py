@@ -74,12 +74,10 @@ class Case:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the case as JSON values, without what is empty."""
-        values = {
-            "history": [dict(message) for message in self.history],
-            "alternatives": {name: list(others) for name, others in self.alternatives.items()},
-            "source": self.source,
-        }
-        given = {key: value for key, value in values.items() if value}
+        history = [dict(message) for message in self.history]
+        others = {name: list(serving) for name, serving in self.alternatives.items()}
+        optional = {"history": history, "alternatives": others, "source": self.source}
+        given = {key: value for key, value in optional.items() if value}
         return {"query": self.query, "relevant": list(self.relevant), **given}
 
 

@@ -45,9 +45,8 @@ class ToolSet:
     @cached_property
     def characters(self) -> dict[str, int]:
         """How many characters each tool takes in a request, as an OpenAI tool in JSON."""
-        sent = (
-            {key: tool[key] for key in ("name", "description", "parameters")} for tool in self.definitions
-        )
+        keys = ("name", "description", "parameters")
+        sent = ({key: tool[key] for key in keys} for tool in self.definitions)
         return {tool["name"]: characters_of(shapes.openai_tool(tool)) for tool in sent}
 
     def tokens(self, names: Iterable[str] | None = None) -> int:

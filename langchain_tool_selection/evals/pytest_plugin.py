@@ -10,6 +10,7 @@ It is loaded wherever this package is installed, so it imports nothing until its
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,51 +18,6 @@ import pytest
 
 if TYPE_CHECKING:
     from langchain_tool_selection.evals._report import Report
-
-
-class Measure:
-    """What the fixture gives a test.
-
-    Args:
-        request: The test's own request of fixtures.
-    """
-
-    def __init__(self, request: pytest.FixtureRequest) -> None:
-        self._node, self._folder = request.node, request.path.parent
-        self._update = request.config.getoption("--tool-selection-update")
-
-    def __call__(
-        self,
-        tools: Any,
-        cases: Any,
-        *,
-        baseline: str | Path | None = None,
-        max_stolen: int = 0,
-        **settings: Any,
-    ) -> Report:
-        """Return the report of `evaluate`, which a failing test shows too.
-
-        Args:
-            tools: The catalogue; of a path, one that is relative to the test's own file, or to the current
-                folder, or `module:attribute`.
-            cases: A file of cases, likewise, or cases.
-            baseline: A stored report, relative to the test's own file. If more than `max_stolen` cases are
-                lost since it was stored, the test fails and names them. `pytest --tool-selection-update`
-                stores it anew.
-            max_stolen: How many cases may be lost.
-            **settings: Passed on to `evaluate`: `ranker`, `ks`, `history`, `top_k`, `hints`.
-        """
-        from langchain_tool_selection.evals.run import evaluate  # noqa: PLC0415  # see the module's docstring
-
-        report = evaluate(self._located(tools), self._located(cases), **settings)
-        self._node.add_report_section("call", "tool selection", str(report))
-        if baseline is not None:
-            _compare(report, self._folder / baseline, max_stolen, update=self._update)
-        return report
-
-    def _located(self, source: Any) -> Any:
-        beside = self._folder / source if isinstance(source, str | Path) else None
-        return beside if beside and beside.exists() else source
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -74,9 +30,39 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
-def tool_selection_recall(request: pytest.FixtureRequest) -> Measure:
-    """Measure how well labelled requests find their tools: `(tools, cases, baseline=None) -> Report`."""
-    return Measure(request)
+def tool_selection_recall(request: pytest.FixtureRequest) -> Callable[..., Report]:
+    """Measure how well labelled requests find their tools: `(tools, cases, baseline=None) -> Report`.
+
+    Takes:
+        tools: The catalogue; of a path, one that is relative to the test's own file, or to the current
+            folder, or `module:attribute`.
+        cases: A file of cases, likewise, or cases.
+        baseline: A stored report, relative to the test's own file. If more than `max_stolen` cases are
+            lost since it was stored, the test fails and names them. `pytest --tool-selection-update`
+            stores it anew.
+        max_stolen: How many cases may be lost; 0 by default.
+        **settings: Passed on to `evaluate`: `ranker`, `ks`, `history`, `top_k`, `hints`.
+
+    Returns the report of `evaluate`, which a failing test shows too.
+    """
+    folder, update = request.path.parent, request.config.getoption("--tool-selection-update")
+
+    def located(source: Any) -> Any:
+        beside = folder / source if isinstance(source, str | Path) else None
+        return beside if beside and beside.exists() else source
+
+    def measure(
+        tools: Any, cases: Any, *, baseline: str | Path | None = None, max_stolen: int = 0, **settings: Any
+    ) -> Report:
+        from langchain_tool_selection.evals.run import evaluate  # noqa: PLC0415  # see the module's docstring
+
+        report = evaluate(located(tools), located(cases), **settings)
+        request.node.add_report_section("call", "tool selection", str(report))
+        if baseline is not None:
+            _compare(report, folder / baseline, max_stolen, update=update)
+        return report
+
+    return measure
 
 
 def _compare(report: Report, path: Path, max_stolen: int, *, update: bool) -> None:

@@ -45,9 +45,9 @@ def charts(report: Report, estimate: CostEstimate | None = None) -> dict[str, Ch
             title="Recall and payload saved, by the number of tools shown",
             x_label="tools shown (k)",
             lines=(
-                Line("recall", [(at.k, at.recall) for at in report.curve]),
-                Line("all tools found", [(at.k, at.complete) for at in report.curve]),
-                Line("payload saved", [(at.k, at.payload_saved) for at in report.curve]),
+                Line("recall", [(k, at.recall) for k, at in report.curve.items()]),
+                Line("all tools found", [(k, at.complete) for k, at in report.curve.items()]),
+                Line("payload saved", [(k, at.payload_saved) for k, at in report.curve.items()]),
             ),
             percent=True,
             mark=(report.top_k, f"top_k={report.top_k}"),
@@ -129,7 +129,7 @@ def _figures(report: Report) -> str:
     figures = {
         f"recall@{report.k}": f"{report.recall[report.k]:.1%}",
         f"all tools found@{report.k}": f"{report.complete[report.k]:.1%}",
-        f"payload saved at top_k={report.top_k}": f"{report.at(report.top_k).payload_saved:.1%}",
+        f"payload saved at top_k={report.top_k}": f"{report.shown.payload_saved:.1%}",
         "mean reciprocal rank": f"{report.mrr:.2f}",
         "µs a search (p50)": f"{report.micros['p50']:,.0f}",
         f"misses at {report.k}": f"{len(report.misses):,}",
@@ -138,8 +138,7 @@ def _figures(report: Report) -> str:
 
 
 def _measures(report: Report) -> str:
-    rows = [(at.k, at.recall, at.complete, at.payload_saved) for at in report.measured]
-    return _table(report.table[0], rows)
+    return _table(report.table[0], [(k, *vars(at).values()) for k, at in report.measured.items()])
 
 
 def _comparison(comparison: Comparison) -> str:

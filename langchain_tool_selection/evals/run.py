@@ -27,7 +27,7 @@ from langchain_tool_selection._tools.documents import ToolHints
 from langchain_tool_selection.evals import _results
 from langchain_tool_selection.evals._explain import Explainer, why
 from langchain_tool_selection.evals._report import Report
-from langchain_tool_selection.evals._results import CaseResult, Miss, mean
+from langchain_tool_selection.evals._results import CaseResult, Confusion, DomainRecall, Miss, Shares, mean
 from langchain_tool_selection.evals.cases import GENERATED, Case, Cases, read_cases
 from langchain_tool_selection.evals.catalogs import Progress, Tools, ToolSet, read_tools
 
@@ -165,6 +165,7 @@ def _report(
 ) -> Report:
     kept = max(_KEPT, ks[-1])
     results = [CaseResult(run.case.key, run.case.query, run.ranks, run.names[:kept]) for run in runs]
+    curve = _curve(tools, runs, results, sorted({*ks, *_CURVE, top_k}))
     labels = [*_labels(runs, ks[-1])]
     domains = {document.name: document.domain for document in catalog.documents}
     nanos = _results.percentiles(run.nanos for run in runs)
@@ -175,9 +176,11 @@ def _report(
         generated=sum(run.case.source.startswith(GENERATED) for run in runs),
         ranker=type(catalog.ranker).__name__,
         history=history,
-        ks=tuple(ks),
-        top_k=top_k,
-        curve=_curve(tools, runs, results, sorted({*ks, *_CURVE, top_k})),
+        recall={k: curve[k].recall for k in ks},
+        complete={k: curve[k].complete for k in ks},
+        payload_saved={k: curve[k].payload_saved for k in ks},
+        shown=_results.Shown(**vars(curve[top_k]), top_k=top_k),
+        curve=curve,
         mrr=mean(result.reciprocal_rank for result in results),
         micros={p: round(nanos / 1e3, 1) for p, nanos in nanos.items()},
         tokens=tools.tokens(),
@@ -192,18 +195,17 @@ def _report(
 
 def _curve(
     tools: ToolSet, runs: Sequence[_Run], results: Sequence[CaseResult], ks: Sequence[int]
-) -> tuple[_results.Measures, ...]:
+) -> dict[int, Shares]:
     whole = sum(tools.characters.values())
     sent = [list(accumulate((tools.characters[n] for n in run.names[: ks[-1]]), initial=0)) for run in runs]
-    return tuple(
-        _results.Measures(
-            k=k,
+    return {
+        k: Shares(
             recall=mean(fmean(result.found(k)) for result in results),
             complete=mean(all(result.found(k)) for result in results),
             payload_saved=1 - mean(sums[min(k, len(sums) - 1)] for sums in sent) / whole,
         )
         for k in ks
-    )
+    }
 
 
 def _misses(catalog: CatalogView, missed: Sequence[_Label]) -> tuple[Miss, ...]:
@@ -216,23 +218,21 @@ def _misses(catalog: CatalogView, missed: Sequence[_Label]) -> tuple[Miss, ...]:
     )
 
 
-def _confusions(labels: Iterable[_Label]) -> tuple[_results.Confusion, ...]:
+def _confusions(labels: Iterable[_Label]) -> tuple[Confusion, ...]:
     times, missed = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for label in labels:
         for rival in label.rivals[:1]:
             times[label.tool, rival] += 1
             missed[label.tool, rival] += not label.found
-    found = (_results.Confusion(*pair, count, missed[pair]) for pair, count in times.items())
+    found = (Confusion(*pair, count, missed[pair]) for pair, count in times.items())
     return tuple(sorted(found, key=lambda confusion: (-confusion.missed, -confusion.times)))
 
 
-def _domains(labels: Iterable[_Label], domains: Mapping[str, str]) -> tuple[_results.DomainRecall, ...]:
+def _domains(labels: Iterable[_Label], domains: Mapping[str, str]) -> tuple[DomainRecall, ...]:
     by_domain: defaultdict[str, list[bool]] = defaultdict(list)
     for label in labels:
         by_domain[domains[label.tool]].append(label.found)
-    rows = (
-        _results.DomainRecall(name, fmean(found), len(found)) for name, found in sorted(by_domain.items())
-    )
+    rows = (DomainRecall(name, fmean(found), len(found)) for name, found in sorted(by_domain.items()))
     return tuple(rows) if any(by_domain) else ()
 
 

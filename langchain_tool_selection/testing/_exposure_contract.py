@@ -8,7 +8,7 @@ outer one marks each tool of each call and watches the request, the inner one no
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, starmap
 from pathlib import Path
@@ -164,9 +164,7 @@ def _play(make: Callable[[], ExposureSetting], model: Model) -> _Play:
     from langgraph.checkpoint.memory import InMemorySaver  # noqa: PLC0415 - slow to import, as below
 
     play, saver = _Play(), InMemorySaver()
-    script = _script(play)
-    # One answer for each call: the script is a generator of them.
-    scripted, payloads = model(lambda sent: next(script)(sent))  # noqa: PLW0108 - another one each time
+    scripted, payloads = model(_script(play))
     agent = None
     for position, turn in enumerate(_CONVERSATION):
         if agent is None or turn.restarts:
@@ -176,19 +174,15 @@ def _play(make: Callable[[], ExposureSetting], model: Model) -> _Play:
     return play
 
 
-def _script(play: _Play) -> Iterator[Answer]:
-    """Yield the model's answers: the calls of each turn one by one, then a word."""
-    for position, turn in enumerate(_CONVERSATION):
-        for number, (name, arguments) in enumerate(turn.calls):
-            yield _calling(play, name, arguments, f"call_{position}_{number}")
-        yield _calling(play)
+def _script(play: _Play) -> Answer:
+    """Return a model's answers: the calls of each turn one by one, then a word."""
+    wanted = iter([call for turn in _CONVERSATION for call in (*turn.calls, ("", {}))])
 
-
-def _calling(play: _Play, name: str = "", arguments: dict[str, Any] | None = None, id_: str = "") -> Answer:
     def answer(sent: Any) -> AIMessage:
-        call = {"name": name, "args": arguments or {}, "id": id_, "type": "tool_call"}
+        name, arguments = next(wanted)
+        call = {"name": name, "args": arguments, "id": f"call_{len(play.answers)}", "type": "tool_call"}
         if name not in sent.tools and _CALL in sent.tools:
-            call |= {"name": _CALL, "args": {"name": name, "arguments": arguments or {}}}
+            call |= {"name": _CALL, "args": {"name": name, "arguments": arguments}}
         play.answers.append(AIMessage("", tool_calls=[call]) if name else AIMessage("Done."))
         return play.answers[-1]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from langchain_tool_selection._tools.shapes import name_of
 from langchain_tool_selection._tools.tokens import approximate_tokens
@@ -110,8 +110,8 @@ def prefix_report(payloads: Iterable[Payload], count_tokens: TokenCounter | None
             prefix is not in it.
     """
     count = cache(count_tokens or (lambda text: approximate_tokens(len(text))))
-    requests = [_Request.of(payload, count) for payload in payloads]
-    return PrefixReport(map(_step, [None, *requests], requests))
+    requests = [_Request([*_segments(payload)], payload.get("tool_choice")) for payload in payloads]
+    return PrefixReport(map(partial(_step, count), [None, *requests], requests))
 
 
 def api_of(payload: Payload) -> Literal["messages", "chat", "responses"]:
@@ -128,30 +128,24 @@ def api_of(payload: Payload) -> Literal["messages", "chat", "responses"]:
 @dataclass(frozen=True)
 class _Segment:
     part: Part
-    index: int  # in the payload's own list; says where, and is not compared
+    index: int = field(compare=False)  # in the payload's own list
     text: str
-    tool: str | None = None
+    tool: str | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
-class _Request:
-    segments: tuple[_Segment, ...]
-    tokens: tuple[int, ...]  # of each segment
+class _Request(NamedTuple):
+    segments: list[_Segment]
     tool_choice: Any
 
-    @classmethod
-    def of(cls, payload: Payload, count: TokenCounter) -> _Request:
-        segments = tuple(_segments(payload))
-        return cls(segments, tuple(count(s.text) for s in segments), payload.get("tool_choice"))
 
-
-def _step(before: _Request | None, now: _Request) -> PrefixStep:
-    total = sum(now.tokens)
+def _step(count: TokenCounter, before: _Request | None, now: _Request) -> PrefixStep:
+    tokens = [count(segment.text) for segment in now.segments]
+    total = sum(tokens)
     if before is None:
         return PrefixStep(total)
     pairs = list(zip(before.segments, now.segments, strict=False))
-    same = next((i for i, (a, b) in enumerate(pairs) if (a.part, a.text) != (b.part, b.text)), len(pairs))
-    kept, previous = sum(now.tokens[:same]), sum(before.tokens)
+    same = next((i for i, (was, is_now) in enumerate(pairs) if was != is_now), len(pairs))
+    kept, previous = sum(tokens[:same]), sum(count(segment.text) for segment in before.segments)
     choice = before.tool_choice != now.tool_choice
     if same == len(pairs):
         return PrefixStep(total, kept, previous, tool_choice_changed=choice)
