@@ -6,7 +6,7 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 from math import isfinite
 from operator import attrgetter
@@ -65,10 +65,8 @@ class CatalogView:
     @cached_property
     def domains(self) -> dict[str, int]:
         """The domains there are, by plain name and in registration order, with their numbers of tools."""
-        plain: Counter[str] = Counter()
-        for domain, count in Counter(document.domain for document in self.documents).items():
-            plain[plain_domain(domain)] += count
-        return {domain: count for domain, count in plain.items() if domain}
+        tools = Counter(plain_domain(document.domain) for document in self.documents)
+        return {domain: count for domain, count in tools.items() if domain}
 
     def document(self, name: str) -> ToolDocument:
         """Return the document of a tool.
@@ -161,14 +159,15 @@ class ToolIndex:
     def __init__(self, ranker: Any = None, *, hints: Mapping[str, ToolHints] | None = None) -> None:
         check_hints(hints)
         self.ranker = as_ranker(ranker)
-        self._hints = dict(hints or {})
+        self._hints = known = dict(hints or {})
         self._in_use: OrderedDict[tuple[str, ...], _InUse] = OrderedDict()  # by fingerprints, newest last
         self._size = 0  # documents in all catalogues
-        self._hinted: dict[str, tuple[ToolDocument, ToolDocument]] = {}  # by name: without hints, and with
+        # Remembered, so that a document that stays the same is the same object.
+        self._with_hints = lru_cache(_DOCUMENTS)(lambda one: with_hints(one, known.get(one.name)))
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.ranker,), {"_hints": self._hints}
+        return partial(type(self), hints=self._hints), (self.ranker,)
 
     def sync(self, tools: Iterable[Any]) -> CatalogView:
         """Return the catalogue of `tools`; of two with one name the first counts.
@@ -206,10 +205,8 @@ class ToolIndex:
         """Return the documents of tools, with hints, and the readings of those that are LangChain tools."""
         documents, readings = documents_of(tools)
         unique = {document.name: document for document in documents}
-        if len(unique) < len(documents):
-            unique = {}
-            for document in documents:
-                unique.setdefault(document.name, document)
+        if len(unique) < len(documents):  # of two with one name the first counts
+            unique |= {document.name: document for document in reversed(documents)}
         for name in self._hints.keys() & unique.keys():
             unique[name] = self._with_hints(unique[name])
         return unique.values(), readings
@@ -217,13 +214,6 @@ class ToolIndex:
     def document_of(self, tool: Any) -> ToolDocument:
         """Return a tool's document, with hints."""
         return next(iter(self._read([tool])[0]))
-
-    def _with_hints(self, document: ToolDocument) -> ToolDocument:
-        known = self._hinted.get(document.name)
-        if known is None or known[0] != document:
-            known = document, with_hints(document, self._hints.get(document.name))
-            self._hinted[document.name] = known
-        return known[1]
 
 
 def check_hints(hints: Any) -> None:
@@ -248,6 +238,7 @@ def _query(query: Query | str) -> Query:
     return query
 
 
+@lru_cache
 def plain_domain(domain: str) -> str:
     """Return a domain's name as models and state get it: a server may call itself anything, of any length."""
     return one_line(domain, 40)

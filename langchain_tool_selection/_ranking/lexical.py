@@ -228,7 +228,7 @@ class LexicalRanker:
             kept = self._snapshots
             known = next((s for s in kept if s.documents == documents), None)
             base = kept[0].postings if kept else None
-            snapshot = known or WeightedPostings(Postings(documents, base), self._weights)
+            snapshot = known or WeightedPostings(Postings.of(documents, base), self._weights)
             self._snapshots = (snapshot, *(s for s in kept if s is not snapshot))[:_SNAPSHOTS]
             return snapshot
 

@@ -12,6 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -192,10 +193,8 @@ class _Menu(NamedTuple):
 def _json_list(answer: str) -> list[str] | None:
     """Return the entries of the last JSON list in an answer: reasoning, if any, comes before it."""
     for found in reversed(_LIST.findall(answer)):
-        try:
+        with suppress(ValueError):
             return [str(entry) for entry in json.loads(found)]
-        except ValueError:
-            continue
     return None
 
 

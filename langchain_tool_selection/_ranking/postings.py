@@ -6,16 +6,16 @@ the documents that have the word, ascending, and for each of them how often the 
     slots    int32, (n,)        n documents have the word
     counts   uint8, (n, 7)      one column for each of `FIELDS`; 255 stands for 255 and more
 
-`bulk` keeps the postings of all words in one such pair, one word's rows after the other's, and tells by word
-where its rows begin and end. `lengths` has the number of words in each field of the document in each slot:
+A *segment* keeps the postings of all words of some documents in one such pair, one word's rows after the
+other's, and tells by word where its rows begin and end. All segments of a catalogue share these:
 
-    lengths  int32, (slots, 7)
+    lengths  int32, (slots, 7)      the number of words in each field of the document in each slot
     order    int32, (documents,)    the slot of each document, in registration order
-    position int32, (slots,)        the place in registration order of the document in each slot
+    position int32, (slots,)        the place in registration order of the document in each slot, -1 for none
 
-A catalogue that differs little from the one before shares its `bulk` and holds only the postings of the words
-that the change touched, so that one changed tool costs that tool. A removed document frees its slot; a new
-one takes a free slot, or one behind the last.
+A catalogue that differs little from the one before shares its segments and adds one for what is new, so that
+one changed tool costs that tool. A new document stands in a slot behind the last. A removed one leaves its
+slot empty: its rows stay in their segment and are passed over.
 
 Example:
     Three tools make three slots. Two of them say "issue", so its posting has two rows.
@@ -23,7 +23,7 @@ Example:
     >>> one = ToolDocument("create_issue", "Open an issue.")
     >>> two = ToolDocument("close_issue")
     >>> three = ToolDocument("send_mail", "Send a mail.", (("to", "Who gets it."),), domain="mail")
-    >>> first = Postings((one, two, three))
+    >>> first = Postings.of((one, two, three))
     >>> slots, counts = first.posting("issu")
     >>> slots.tolist()
     [0, 1]
@@ -36,19 +36,19 @@ Example:
 
     A name is counted by its parts, as stems and, with "=" before them, as they stand.
 
-    >>> first.lengths[:, 0].tolist(), sorted(first.bulk.offsets)[:4]
+    >>> first.lengths[:, 0].tolist(), sorted(first.segments[0].offsets)[:4]
     ([4, 4, 4], ['=a', '=an', '=close', '=create'])
 
-    The second tool goes and another takes its slot. Only the postings of their words are new.
+    The second tool goes and another comes. Only the words of the new one are counted.
 
     >>> another = ToolDocument("close_door")
     >>> rest = tuple(ToolDocument(f"tool_{number}") for number in range(8))
-    >>> before = Postings((one, two, three, *rest))
-    >>> after = Postings((one, another, three, *rest), before)
-    >>> after.bulk is before.bulk, sorted(after.touched)
-    (True, ['=door', '=issue', 'door', 'issu'])
+    >>> before = Postings.of((one, two, three, *rest))
+    >>> after = Postings.of((one, another, three, *rest), before)
+    >>> after.segments[0] is before.segments[0], sorted(after.segments[1].offsets)
+    (True, ['=close', '=door', 'close', 'door'])
     >>> after.order[:3].tolist(), after.posting("door")[0].tolist(), after.posting("issu")[0].tolist()
-    ([0, 1, 2], [1], [0])
+    ([0, 11, 2], [11], [0])
 """
 
 from __future__ import annotations
@@ -74,41 +74,70 @@ Posting: TypeAlias = tuple[Slots, Counts]
 FIELDS = ("name", "domain", "description", "parameter_names", "parameter_descriptions", "examples", "tags")
 """The fields of a document that are indexed, in the order of the columns."""
 
+_SEGMENTS = 16
+"""Segments of a catalogue. With one more, all that was added since the first is counted again as one."""
 
+
+@dataclass(frozen=True, eq=False)
 class Postings:
     """The postings of one catalogue. Most are an earlier one with a few tools changed.
 
     Attributes:
         documents: In registration order.
+        segments: The first has a whole catalogue, each other what was added to it at one time.
         order: The slot of each document.
-        position: The place in registration order of the document in each slot.
+        position: The place in registration order of the document in each slot, -1 for none.
         lengths: The number of words in each field of each slot.
-        bulk: The postings of all words of an earlier catalogue, or of this one.
-        touched: Those that are other than in `bulk`.
-        changes: How many documents were added or removed since `bulk` was made.
         servers: The server of each slot as a number, 0 for none.
         server_numbers: Those numbers by the server's name.
+        root: The earlier catalogue that has the first segment only; `None` if this is one.
     """
 
-    def __init__(self, documents: tuple[ToolDocument, ...], base: Postings | None = None) -> None:
+    documents: tuple[ToolDocument, ...]
+    segments: tuple[_Segment, ...]
+    order: Slots
+    position: Slots
+    lengths: npt.NDArray[np.int32]
+    servers: npt.NDArray[np.intp]
+    server_numbers: Mapping[str, int]
+    root: Postings | None = None
+
+    @classmethod
+    def of(cls, documents: tuple[ToolDocument, ...], base: Postings | None = None) -> Postings:
         """Index `documents`, from the start or from what `base` has of them."""
-        self.documents = documents
-        self.order: Slots
-        self.touched: dict[str, Posting]
-        self.changes: int
-        self.servers: npt.NDArray[np.intp]
-        self.server_numbers: dict[str, int]
-        change = _Change.between(base, documents) if base else None
-        if base and change and base.changes + change.size <= change.kept // 4:
-            self._take_over(base, change)
+        added: Sequence[ToolDocument] = documents
+        if base is None:
+            root, base, order = None, _NOTHING, np.arange(len(documents), dtype=np.int32)
         else:
-            self.bulk, self.lengths = _index(documents)
-            self.order = np.arange(len(documents), dtype=np.int32)
-            self.touched, self.changes = {}, 0
-            self.server_numbers = {"": 0}
-            self.servers = self._servers_of(documents)
-        self.position = np.zeros(len(self.lengths), np.int32)
-        self.position[self.order] = np.arange(len(documents))
+            root = base.root or base
+            base = root if len(base.segments) == _SEGMENTS else base
+            order, added = base._slots_of(documents)
+            slots = len(base.lengths) + len(added)
+            empty, later = slots - len(documents), slots - len(root.lengths)
+            if empty + later > len(documents) // 4:
+                return cls.of(documents)
+        segment, lengths = _index(added, len(base.lengths))
+        numbers = dict(base.server_numbers)
+        servers = np.array([numbers.setdefault(one.domain, len(numbers)) for one in added], np.intp)
+        lengths, servers = np.concatenate([base.lengths, lengths]), np.concatenate([base.servers, servers])
+        position = np.full(len(lengths), -1, np.int32)
+        position[order] = np.arange(len(documents))
+        lengths[position < 0] = servers[position < 0] = 0
+        segments = (*base.segments, segment)
+        return cls(documents, segments, order, position, lengths, servers, numbers, root)
+
+    def _slots_of(self, documents: tuple[ToolDocument, ...]) -> tuple[Slots, Sequence[ToolDocument]]:
+        """Return the slot that each document has or is to have, and the documents that have none yet."""
+        head, tail = _common_ends(self.documents, documents)
+        old_end, new_end = len(self.documents) - tail, len(documents) - tail
+        old = (document.fingerprint for document in self.documents[head:old_end])
+        new = {document.fingerprint: document for document in documents[head:new_end]}
+        slots = dict(zip(old, self.order[head:old_end].tolist(), strict=True))
+        come = [key for key in new if key not in slots]
+        slots |= zip(come, count(len(self.lengths)))
+        middle = np.array([slots[key] for key in new], np.int32)
+        order = np.concatenate([self.order[:head], middle, self.order[old_end:]])
+        return order, [new[key] for key in come]
 
     def document(self, slot: int) -> ToolDocument:
         """Return the document that stands in a slot."""
@@ -130,90 +159,20 @@ class Postings:
 
     def posting(self, term: str) -> Posting:
         """Return the slots of the documents that have a word, and its counts."""
-        return self.touched.get(term) or self.bulk.posting(term)
+        found = [one.posting(term) for one in self.segments if term in one.offsets] or [_NOWHERE]
+        slots, counts = found[0] if len(found) == 1 else map(np.concatenate, zip(*found, strict=True))
+        is_there = self.position[slots] >= 0
+        return (slots, counts) if is_there.all() else (slots[is_there], counts[is_there])
 
     def frequency(self, term: str) -> int:
         """Return how many documents have a word."""
-        touched = self.touched.get(term)
-        return self.bulk.frequency(term) if touched is None else len(touched[0])
+        found = [one.posting(term)[0] for one in self.segments if term in one.offsets]
+        return sum(int(np.count_nonzero(self.position[slots] >= 0)) for slots in found)
 
     def nearest(self, word: str) -> str | None:
         """Return the indexed word that is spelled most like one that is not indexed, if any is alike."""
-        return self.bulk.spellings.nearest(word, self.touched.keys(), self.frequency)
-
-    def _servers_of(self, documents: Sequence[ToolDocument]) -> npt.NDArray[np.intp]:
-        numbers = self.server_numbers
-        return np.array([numbers.setdefault(d.domain, len(numbers)) for d in documents], np.intp)
-
-    def _take_over(self, base: Postings, change: _Change) -> None:
-        self.bulk, self.touched = base.bulk, dict(base.touched)
-        self.changes = base.changes + change.size
-        self.order = change.order
-        grown = max(0, len(change.taken) - len(change.freed))
-        self.lengths = np.concatenate([base.lengths, np.zeros((grown, len(FIELDS)), np.int32)])
-        before, _ = _index(change.removed)
-        after, lengths = _index(change.added)
-        self.lengths[change.freed] = 0
-        self.lengths[change.taken] = lengths
-        self.server_numbers = dict(base.server_numbers)
-        self.servers = np.concatenate([base.servers, np.zeros(grown, np.intp)])
-        self.servers[change.freed] = 0
-        self.servers[change.taken] = self._servers_of(change.added)
-        for term in before.offsets.keys() | after.offsets.keys():
-            old, new = before.posting(term), after.posting(term)
-            # A changed tool takes the slot of what it was: the words it still has need no change.
-            if not _same(old, new):
-                gone, come = change.freed[old[0]], change.taken[new[0]]
-                self.touched[term] = _spliced(base.posting(term), gone, (come, new[1]))
-
-
-@dataclass(frozen=True, eq=False)
-class _Change:
-    """What makes one catalogue of another, with slots for what is new.
-
-    Attributes:
-        removed: The documents that go. One that changed goes, and comes as what it is now.
-        added: The documents that come.
-        freed: The slots of `removed`.
-        taken: The slots of `added`: the freed ones in their order, then others behind the last one.
-        order: The slots of all documents, once changed.
-    """
-
-    removed: Sequence[ToolDocument]
-    added: Sequence[ToolDocument]
-    freed: Slots
-    taken: Slots
-    order: Slots
-
-    @property
-    def size(self) -> int:
-        return len(self.removed) + len(self.added)
-
-    @property
-    def kept(self) -> int:
-        return len(self.order) - len(self.added)
-
-    @classmethod
-    def between(cls, base: Postings, documents: tuple[ToolDocument, ...]) -> _Change:
-        """Return what makes the catalogue of `documents` of that of `base`."""
-        head, tail = _common_ends(base.documents, documents)
-        old_end, new_end = len(base.documents) - tail, len(documents) - tail
-        old = {document.fingerprint: document for document in base.documents[head:old_end]}
-        new = {document.fingerprint: document for document in documents[head:new_end]}
-        slots = dict(zip(old, base.order[head:old_end].tolist(), strict=True))
-        freed = [slots[key] for key in old if key not in new]
-        come = [key for key in new if key not in old]
-        # Slots that a smaller catalogue freed for good stay empty until the next full indexing.
-        taken = [*freed, *range(len(base.lengths), len(base.lengths) + len(come))][: len(come)]
-        slots |= zip(come, taken, strict=True)
-        middle = np.array([slots[key] for key in new], np.int32)
-        return cls(
-            removed=[document for key, document in old.items() if key not in new],
-            added=[new[key] for key in come],
-            freed=np.array(freed, np.int32),
-            taken=np.array(taken, np.int32),
-            order=np.concatenate([base.order[:head], middle, base.order[old_end:]]),
-        )
+        first, *later = self.segments
+        return first.spellings.nearest(word, set().union(*(one.offsets for one in later)), self.frequency)
 
 
 def _common_ends(old: Sequence[ToolDocument], new: Sequence[ToolDocument]) -> tuple[int, int]:
@@ -227,29 +186,9 @@ def _common_ends(old: Sequence[ToolDocument], new: Sequence[ToolDocument]) -> tu
     return head, min(tail, shortest - head)
 
 
-def _same(one: Posting, other: Posting) -> bool:
-    return one[0].tobytes() == other[0].tobytes() and one[1].tobytes() == other[1].tobytes()
-
-
-def _spliced(old: Posting, gone: Slots, new: Posting) -> Posting:
-    """Return a posting without the slots that are `gone`, all of which it has, and with those of `new`.
-
-    Postings are sorted by slot, so that the few rows that change are found without a look at the others.
-    """
-    slots, counts = old
-    if len(gone):
-        rows = np.searchsorted(slots, gone)
-        slots, counts = np.delete(slots, rows), np.delete(counts, rows, 0)
-    if len(new[0]):
-        order = np.argsort(new[0])
-        rows = np.searchsorted(slots, new[0][order])
-        slots, counts = np.insert(slots, rows, new[0][order]), np.insert(counts, rows, new[1][order], 0)
-    return slots, counts
-
-
 @dataclass(frozen=True, eq=False)
-class _Bulk:
-    """Postings of many documents in three arrays, one word's after the other's."""
+class _Segment:
+    """Postings of some documents in three arrays, one word's after the other's."""
 
     offsets: Mapping[str, tuple[int, int]]
     slots: Slots
@@ -261,12 +200,15 @@ class _Bulk:
         return Spellings(self.offsets)
 
     def posting(self, term: str) -> Posting:
-        start, end = self.offsets.get(term, (0, 0))
+        start, end = self.offsets[term]
         return self.slots[start:end], self.counts[start:end]
 
-    def frequency(self, term: str) -> int:
-        start, end = self.offsets.get(term, (0, 0))
-        return end - start
+
+_NOWHERE = (np.zeros(0, np.int32), np.zeros((0, len(FIELDS)), np.uint8))
+_NOTHING = Postings(
+    (), (), _NOWHERE[0], _NOWHERE[0], np.zeros((0, len(FIELDS)), np.int32), np.zeros(0, np.intp), {"": 0}
+)
+"""What an index begins with."""
 
 
 class _Vocabulary(dict[str, tuple[int, ...]]):
@@ -282,8 +224,8 @@ class _Vocabulary(dict[str, tuple[int, ...]]):
         return found
 
 
-def _index(documents: Sequence[ToolDocument]) -> tuple[_Bulk, npt.NDArray[np.int32]]:
-    """Count the words of documents, which stand in slots 0, 1, 2, ...; also return field lengths."""
+def _index(documents: Sequence[ToolDocument], slot: int) -> tuple[_Segment, npt.NDArray[np.int32]]:
+    """Count the words of documents, which stand in slots from `slot` on; also return field lengths."""
     vocabulary = _Vocabulary()
     fields = [
         [number for run in split(text) for number in vocabulary[run]]
@@ -302,22 +244,18 @@ def _index(documents: Sequence[ToolDocument]) -> tuple[_Bulk, npt.NDArray[np.int
     terms_and_slots = rows[first]
     slots_of_term = cells // width or 1
     starts = np.searchsorted(terms_and_slots, np.arange(len(vocabulary.numbers) + 1) * slots_of_term).tolist()
-    bulk = _Bulk(
-        dict(zip(vocabulary.numbers, pairwise(starts), strict=True)),
-        (terms_and_slots % slots_of_term).astype(np.int32),
-        counts,
-    )
-    return bulk, lengths.reshape(-1, width)
+    offsets = dict(zip(vocabulary.numbers, pairwise(starts), strict=True))
+    segment = _Segment(offsets, (terms_and_slots % slots_of_term + slot).astype(np.int32), counts)
+    return segment, lengths.reshape(-1, width)
 
 
 def _field_texts(document: ToolDocument) -> tuple[str, ...]:
-    names, descriptions = zip(*document.parameters, strict=True) if document.parameters else ((), ())
     return (
         document.name,
         document.domain,
         document.description,
-        " ".join(names),
-        " ".join(descriptions),
+        " ".join(name for name, _ in document.parameters),
+        " ".join(text for _, text in document.parameters),
         " ".join(document.examples),
         " ".join(document.tags),
     )

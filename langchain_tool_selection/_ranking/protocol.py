@@ -8,9 +8,9 @@ That makes one method the whole protocol, and every combination of rankers a ran
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from langchain_tool_selection._tools.documents import ToolDocument
 
@@ -90,23 +90,14 @@ class Ranker(Protocol):
         ...
 
 
-class AsyncRanker(Ranker, Protocol):
-    """A ranker with an async twin."""
-
-    def arank(
-        self, query: Query, documents: Documents, *, limit: int | None = None
-    ) -> Awaitable[Iterable[Hit]]:
-        """As `rank`, awaited."""
-        ...
-
-
 async def arank(
     ranker: Ranker, query: Query, documents: Documents, *, limit: int | None = None
 ) -> Iterable[Hit]:
     """Await a ranker's `arank`, or call its `rank` where it has none."""
-    if hasattr(ranker, "arank"):
-        return await cast("AsyncRanker", ranker).arank(query, documents, limit=limit)
-    return ranker.rank(query, documents, limit=limit)
+    if not hasattr(ranker, "arank"):
+        return ranker.rank(query, documents, limit=limit)
+    hits: Iterable[Hit] = await ranker.arank(query, documents, limit=limit)
+    return hits
 
 
 def blocks(ranker: Ranker) -> bool:

@@ -10,7 +10,7 @@ and earlier turns, at weights that fall with their age and with how much the new
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_tool_selection._ground.digest import digest
@@ -74,20 +74,16 @@ def read_turns(messages: Iterable[Any]) -> list[Turn]:
         One turn for each message that a user wrote. Calls before the first of them belong to a turn
         without text or key, which comes last, if there are any.
     """
-    turns: list[Turn] = []
-    text, key, calls, reply = "", "", list[str](), ""
+    turns = [Turn()]
     for message in messages:
         if is_from_user(message):
-            if key or calls:
-                turns.append(Turn(text, key, tuple(calls), reply))
-            text, calls, reply = text_of(message), [], ""
-            key = digest(str(field_of(message, "id") or ""), text)
+            text = text_of(message)
+            turns.append(Turn(text, digest(str(field_of(message, "id") or ""), text)))
         elif is_from_model(message):
-            calls.extend(name for name, _ in tool_calls(message))
-            reply = text_of(message)[-_REPLY_CHARACTERS:] or reply
-    if key or calls:
-        turns.append(Turn(text, key, tuple(calls), reply))
-    return turns[::-1]
+            calls = (*turns[-1].calls, *(name for name, _ in tool_calls(message)))
+            reply = text_of(message)[-_REPLY_CHARACTERS:] or turns[-1].reply
+            turns[-1] = replace(turns[-1], calls=calls, reply=reply)
+    return [turn for turn in reversed(turns) if turn.key or turn.calls]
 
 
 def conversation_query(turns: Sequence[Turn]) -> Query:
@@ -128,5 +124,5 @@ def is_topic_shift(turns: Sequence[Turn], best: Sequence[str], shown: Collection
 
 def summary_query(messages: Sequence[Any]) -> Query:
     """Return a query from the newest message that poses as the user's, for want of a real one."""
-    posing = (message for message in reversed(messages) if has_user_role(message))
-    return Query.of(next((text for text in map(text_of, posing) if text.strip()), ""))
+    posing = map(text_of, filter(has_user_role, reversed(messages)))
+    return Query.of(next(filter(str.strip, posing), ""))

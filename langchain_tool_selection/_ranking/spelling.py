@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, KeysView
+from collections.abc import Callable, Iterable, Set
 from difflib import SequenceMatcher
 
 _SHORTEST = 5
@@ -31,7 +31,7 @@ class Spellings:
                     by_triple[triple].append(word)
         self._by_triple = dict(by_triple)
 
-    def nearest(self, word: str, others: KeysView[str], frequency: Callable[[str], int]) -> str | None:
+    def nearest(self, word: str, others: Set[str], frequency: Callable[[str], int]) -> str | None:
         """Return the word that is spelled most like `word`, or `None` if none is alike.
 
         Args:
@@ -57,15 +57,13 @@ class Spellings:
 
 def _most_alike(word: str, candidates: Iterable[str]) -> str | None:
     """Return the first of the candidates whose letters match best, if they match well enough."""
-    best, best_ratio = None, _RATIO
-    matcher = SequenceMatcher(autojunk=False)
-    matcher.set_seq2(word)
+    matcher = SequenceMatcher(None, "", word, autojunk=False)
+    ratios = {}
     for other in candidates:
         matcher.set_seq1(other)
-        ratio = matcher.ratio() if matcher.real_quick_ratio() >= best_ratio else 0.0
-        if ratio > best_ratio or (ratio == best_ratio and best is None):
-            best, best_ratio = other, ratio
-    return best
+        ratios[other] = matcher.ratio() if matcher.real_quick_ratio() >= _RATIO else 0.0
+    best = max(ratios, key=ratios.__getitem__, default="")
+    return best if ratios.get(best, 0.0) >= _RATIO else None
 
 
 def _triples(word: str) -> set[str]:

@@ -67,10 +67,6 @@ class _Batch:
         """What to embed."""
         return [_text(document) for document in self.documents.values()]
 
-    def made(self) -> _Rows:
-        """Return the vectors that it made: none if it was cancelled, or is not done yet."""
-        return self.result.result() if self.result.done() else {}
-
 
 class ToolVectors:
     """The embeddings of tools. A copy, and one that was pickled, begins with none.
@@ -104,7 +100,6 @@ class ToolVectors:
             else:
                 with suppress(TimeoutError):  # it is taken over
                     batch.result.result(batch.patience)
-            rows |= batch.made()
         return self._stacked(documents, rows)
 
     async def amatrix(self, documents: Documents) -> Matrix:
@@ -117,7 +112,6 @@ class ToolVectors:
             else:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(asyncio.wrap_future(batch.result), batch.patience)
-            rows |= batch.made()
         return self._stacked(documents, rows)
 
     def _known(self, documents: Documents) -> Matrix | None:
@@ -143,11 +137,13 @@ class ToolVectors:
                     else:
                         ours.documents[key] = document
                 self._batches |= dict.fromkeys(ours.documents, ours)
-            if ours.documents:  # others wait for it from now on
-                yield ours, True
-            elif not others:
+            batches = [ours, *others] if ours.documents else [*others]
+            if not batches:
                 return
-            yield from ((other, False) for other in others)
+            for batch in batches:  # others wait for ours from now on
+                yield batch, batch is ours
+                if batch.result.done():  # with no vectors if it was cancelled
+                    rows |= batch.result.result()
 
     @contextmanager
     def _making(self, batch: _Batch) -> Iterator[None]:

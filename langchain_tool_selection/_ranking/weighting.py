@@ -5,7 +5,9 @@ And what the tools of one server bring each other, and how many of them may stan
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, lru_cache, partial
 from math import log
 from typing import TypeAlias
 
@@ -57,8 +59,8 @@ Long descriptions say the words of their subject again and again, which makes up
 that, repetition brings nothing. 1.3 to 1.5 do alike; 1 costs recall, as does counting each word once.
 """
 
-_TYPOS_KEPT = 10_000
-"""Unknown words whose neighbour is remembered: a conversation repeats its own for many turns."""
+_WORDS_KEPT = 10_000
+"""Words of requests that are looked up once: a conversation repeats its own for many turns."""
 
 
 class WeightedPostings:
@@ -68,6 +70,11 @@ class WeightedPostings:
         postings: The counts.
         documents: In registration order.
         frequency: Returns how many documents have a word.
+        nearest: Returns the indexed word that is spelled most like one that is not indexed, if any is alike.
+        gain: Returns the slots of the documents that have a word, and what each gains if a request says it.
+        idf: Returns the weight of an indexed word: positive, higher the fewer documents have it.
+        name: Returns the words of the name in a slot, each once, and the sum of their weights. The sum of no
+            words, as of the name `_`, is 1, so that it can be divided by.
         size: The number of slots.
     """
 
@@ -75,26 +82,18 @@ class WeightedPostings:
         """Weigh `postings` with one weight for each field."""
         self.postings = postings
         self.documents = postings.documents
-        self.frequency = postings.frequency
+        self.frequency = lru_cache(_WORDS_KEPT)(postings.frequency)
+        self.nearest = lru_cache(_WORDS_KEPT)(postings.nearest)
+        # Over functions and not over methods: no circle of references keeps an old catalogue alive.
+        self.idf = cache(partial(_idf, self.frequency, len(self.documents)))
+        self.name = cache(partial(_name, postings, self.idf))
         self.size = len(postings.lengths)
         self._weights = weights
         average = np.clip(
             postings.lengths.sum(0) / max(1, len(self.documents)), _LEAST_AVERAGE, _MOST_AVERAGE
         )
         self._length_factors = (1 / (1 - _B + _B * postings.lengths / average)).astype(np.float32)
-        self._gains: dict[str, tuple[Slots, Floats]] = {}
-        self._idf: dict[str, float] = {}
-        self._names: dict[int, tuple[tuple[str, ...], float]] = {}
-        self._nearest: dict[str, str | None] = {}
-
-    def gain(self, term: str) -> tuple[Slots, Floats]:
-        """Return the slots of the documents that have a word, and what each gains if a request says it."""
-        if (known := self._gains.get(term)) is None:
-            slots, counts = self.postings.posting(term)
-            tf = self._by_length(slots, counts).dot(self._weights)
-            tf *= np.float32(self.idf(term) * (_K1 + 1)) / (tf + np.float32(_K1))
-            known = self._gains[term] = slots, tf
-        return known
+        self.gain = cache(partial(_gain, postings, self.idf, self._length_factors, weights))
 
     def gain_by_field(self, term: str, share: float, slot: int) -> Floats:
         """Return which field brings how much of `share` of a word's gain to the document in a slot."""
@@ -103,41 +102,40 @@ class WeightedPostings:
         if row == len(slots) or slots[row] != slot:
             return np.zeros(len(self._weights), np.float32)
         # The whole saturates, not each field: what it comes to is shared out as it was before.
-        tf: Floats = self._by_length(slots[row], counts[row]) * self._weights
+        tf: Floats = _by_length(self._length_factors, slots[row], counts[row]) * self._weights
         whole = float(tf.sum())
         gain = share * float(self.gain(term)[1][row]) if whole else 0.0
         return tf * np.float32(gain / (whole or 1.0))
 
-    def idf(self, term: str) -> float:
-        """Return the weight of an indexed word: positive, higher the fewer documents have it."""
-        if (known := self._idf.get(term)) is None:
-            frequency = self.frequency(term)
-            known = log(1 + (len(self.documents) - frequency + 0.5) / (frequency + 0.5))
-            self._idf[term] = known
-        return known
 
-    def name(self, slot: int) -> tuple[tuple[str, ...], float]:
-        """Return the words of a document's name, each once, and the sum of their weights.
+def _by_length(factors: Floats, slots: Slots | np.int32, counts: Counts) -> Floats:
+    """Return what counts of words in documents come to for the lengths of their fields."""
+    tf: Floats = counts * factors.take(slots, 0)
+    return np.minimum(tf, _CEILING, out=tf)
 
-        The sum of no words, as of the name `_`, is 1, so that it can be divided by.
-        """
-        if (known := self._names.get(slot)) is None:
-            words = tuple(dict.fromkeys(terms(self.postings.document(slot).name)))
-            known = self._names[slot] = words, sum(map(self.idf, words)) or 1.0
-        return known
 
-    def nearest(self, word: str) -> str | None:
-        """Return the indexed word that is spelled most like one that is not indexed, if any is alike."""
-        if word not in self._nearest:
-            if len(self._nearest) >= _TYPOS_KEPT:
-                self._nearest = {}
-            self._nearest[word] = self.postings.nearest(word)
-        return self._nearest.get(word)
+def _gain(
+    postings: Postings, idf: Callable[[str], float], factors: Floats, weights: Floats, term: str
+) -> tuple[Slots, Floats]:
+    slots, counts = postings.posting(term)
+    tf: Floats = _by_length(factors, slots, counts).dot(weights)
+    tf *= np.float32(idf(term) * (_K1 + 1)) / (tf + np.float32(_K1))
+    return slots, tf
 
-    def _by_length(self, slots: Slots | np.int32, counts: Counts) -> Floats:
-        """Return what counts of words in documents come to for the lengths of their fields."""
-        tf: Floats = counts * self._length_factors.take(slots, 0)
-        return np.minimum(tf, _CEILING, out=tf)
+
+def _idf(frequency: Callable[[str], int], documents: int, term: str) -> float:
+    count = frequency(term)
+    return log(1 + (documents - count + 0.5) / (count + 0.5))
+
+
+def _name(postings: Postings, idf: Callable[[str], float], slot: int) -> tuple[tuple[str, ...], float]:
+    words = _words_of(postings.document(slot).name)
+    return words, sum(map(idf, words)) or 1.0
+
+
+@lru_cache(_WORDS_KEPT)
+def _words_of(name: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(terms(name)))
 
 
 # -- servers

@@ -26,14 +26,10 @@ expression that never ends, or have it fetch an address, as jsonschema does for 
 
 def as_arguments(value: Any) -> Any:
     """Return arguments as an object; models also write them as text, or leave them out."""
-    if value is None:
-        return {}
     if isinstance(value, str):
-        try:
+        with suppress(ValueError):
             return json.loads(value)
-        except ValueError:
-            return value
-    return value
+    return {} if value is None else value
 
 
 def mistake_in(tool: BaseTool, arguments: Any) -> str:

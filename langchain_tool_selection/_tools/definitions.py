@@ -48,8 +48,7 @@ class Definitions:
         if self._prune is None or is_harness_tool(tool):
             return definition
         try:
-            definition = _visible_annotations(definition)
-            return prune_tool(definition, self._prune)
+            return prune_tool(_readable(definition), self._prune)
         except RecursionError:
             logger.warning("the schema of %r is nested too deeply to be pruned", tool.name)
             return definition
@@ -64,7 +63,12 @@ class Definitions:
         if not isinstance(tool, BaseTool):
             return tool
         if self._prune is None or is_harness_tool(tool):
-            changes = _made_visible(tool)
+            reading = reading_of(tool)
+            changes = None if reading is None else reading.visible
+            if changes is None:
+                changes = _visible_changes(tool)
+            if reading is not None:
+                reading.visible = changes
             return tool.model_copy(update=changes) if changes else tool
         function = self.of(tool).get("function", {})
         if "parameters" not in function:  # a tool of OpenAI's that takes free text, or a broken one
@@ -114,22 +118,13 @@ def definition_of(tool: BaseTool) -> dict[str, Any]:
         return {"type": "function", "function": {"name": tool.name, "description": tool.description}}
 
 
-def _made_visible(tool: BaseTool) -> Mapping[str, Any]:
-    """Return what to change of a tool so that its model reads only what a person can see."""
-    reading = reading_of(tool)
-    if reading is None:
-        return _visible_changes(tool)
-    if reading.visible is None:
-        reading.visible = _visible_changes(tool)
-    return reading.visible
-
-
 def _visible_changes(tool: BaseTool) -> dict[str, Any]:
-    seen: dict[str, Any] = {"description": tool.description and _readable(tool.description)}
+    """Return what to change of a tool so that its model reads only what a person can see."""
+    seen = {"description": _readable(tool.description, "description")}
     # A schema that came over a wire is a dict. One that is a class came with the user's code.
     if isinstance(tool.args_schema, dict):
         with suppress(RecursionError):  # no client can send such a schema either
-            seen["args_schema"] = _visible_annotations(tool.args_schema)
+            seen["args_schema"] = _readable(tool.args_schema)
     return {name: value for name, value in seen.items() if value != getattr(tool, name)}
 
 
@@ -140,22 +135,15 @@ _TEXTS = frozenset({"description", "title", "$comment"})
 """What explains a schema and is no part of it: names and values have to reach the tool as they are."""
 
 
-def _visible_annotations(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema whose texts have no characters that nobody can see, and an end."""
-    return {
-        key: _readable(value) if key in _TEXTS and isinstance(value, str) else _visible_parts(value)
-        for key, value in schema.items()
-    }
-
-
-def _readable(text: str) -> str:
-    return visible(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…")
-
-
-def _visible_parts(value: Any) -> Any:
+def _readable(value: Any, key: str = "") -> Any:
+    """Return a schema, or what it has under a key, with texts that end and hide no character from people."""
     if isinstance(value, dict):
-        return _visible_annotations(value)
-    return [_visible_parts(item) for item in value] if isinstance(value, list) else value
+        return {key: _readable(part, key) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_readable(part) for part in value]
+    if key not in _TEXTS or not isinstance(value, str):
+        return value
+    return visible(value if len(value) <= _LONGEST else value[: _LONGEST - 1] + "…")
 
 
 class BoundTools(Mapping[str, Any]):

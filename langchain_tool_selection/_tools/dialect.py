@@ -16,6 +16,8 @@ from typing import Any, TypeAlias
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012, specification_with
 
+from langchain_tool_selection._tools.shapes import mapping_of
+
 Schema: TypeAlias = dict[str, Any] | bool
 """A JSON schema: keywords, or `True` for anything and `False` for nothing."""
 
@@ -64,9 +66,9 @@ def modern(node: Mapping[str, Any]) -> dict[str, Any]:
         if rest is not None:
             fields["items"] = rest
     dependencies = fields.pop("dependencies", None)  # up to draft 7
-    for name, needs in _mapping(dependencies).items():
+    for name, needs in mapping_of(dependencies).items():
         keyword = "dependentRequired" if isinstance(needs, list) else "dependentSchemas"
-        fields[keyword] = {**_mapping(fields.get(keyword)), name: needs}
+        fields[keyword] = {**mapping_of(fields.get(keyword)), name: needs}
     if "required" in fields or "properties" in fields:
         fields["required"] = _required(fields)
     return {key: value for key, value in fields.items() if _is_well_formed(key, value)}
@@ -75,7 +77,7 @@ def modern(node: Mapping[str, Any]) -> dict[str, Any]:
 def property_names(schema: Any) -> Iterator[str]:
     """Yield the names of all properties of a schema, at any depth, in definitions too."""
     if isinstance(schema, Mapping):
-        yield from map(str, _mapping(schema.get("properties")))
+        yield from map(str, mapping_of(schema.get("properties")))
         schema = list(schema.values())
     if isinstance(schema, list):
         for part in schema:
@@ -85,9 +87,10 @@ def property_names(schema: Any) -> Iterator[str]:
 def _json_type(value: Any) -> str | list[str] | None:
     """Return the JSON type, or types, that a type's name stands for; `None` if one of them is unknown."""
     if isinstance(value, list):
-        types = [_json_type(item) for item in value]
-        known = list(dict.fromkeys(name for name in types if isinstance(name, str)))
-        return known if all(isinstance(name, str) for name in types) else None
+        types: dict[Any, None] = dict.fromkeys(
+            _json_type(item) if isinstance(item, str) else None for item in value
+        )
+        return None if None in types else [*types]
     # `list(str)` and `List[str]` are arrays
     word = re.match(r"\w*", value.lower()) if isinstance(value, str) else None
     return _TYPES.get(word.group()) if word else None
@@ -96,14 +99,10 @@ def _json_type(value: Any) -> str | list[str] | None:
 def _required(fields: Mapping[str, Any]) -> list[str]:
     listed = fields.get("required")
     names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
-    for name, part in _mapping(fields.get("properties")).items():
+    for name, part in mapping_of(fields.get("properties")).items():
         if isinstance(part, Mapping) and part.get("required") is True:  # draft 3, and by mistake
             names.append(name)
     return list(dict.fromkeys(names))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _is_number(value: Any) -> bool:
@@ -146,11 +145,13 @@ class Scope:
         resolver: Follows references from here.
         is_readable: Whether the whole schema is well-formed enough to be searched for anchors and `$id`s. If
             it is not, only paths from its root are followed.
+        followed: Of the references that led here, the `id` of what each refers to.
     """
 
     specification: Any
     resolver: Any
     is_readable: bool = True
+    followed: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Scope:
@@ -181,4 +182,5 @@ class Scope:
             found = self.resolver.lookup(reference)
         except Exception:  # it leads nowhere, or it is no reference at all
             return None
-        return found.contents, replace(self, resolver=found.resolver)
+        followed = self.followed | {id(found.contents)}
+        return found.contents, replace(self, resolver=found.resolver, followed=followed)

@@ -13,7 +13,7 @@ from inspect import getclosurevars, isfunction
 from typing import Any, get_origin
 
 from langchain_tool_selection._ground.digest import digest
-from langchain_tool_selection._tools.shapes import description_of, required_name_of, schema_of
+from langchain_tool_selection._tools.shapes import description_of, mapping_of, required_name_of, schema_of
 
 
 @dataclass(frozen=True)
@@ -135,15 +135,14 @@ def content_key(tool: Any) -> tuple[Any, ...]:
 
 def _parameters(schema: Any) -> Iterable[tuple[str, str]]:
     if isinstance(schema, dict):
-        properties = schema.get("properties")
-        for name, spec in properties.items() if isinstance(properties, dict) else ():
-            text = spec.get("description") if isinstance(spec, dict) else None
+        for name, spec in mapping_of(schema.get("properties")).items():
+            text = mapping_of(spec).get("description")
             yield str(name), text if isinstance(text, str) else ""
         return
     # pydantic 2 models have model_fields; a pydantic 1 model, still allowed as args_schema, __fields__
     is_pydantic_2 = hasattr(schema, "model_fields")
     fields = schema.model_fields if is_pydantic_2 else getattr(schema, "__fields__", None)
-    for name, field in fields.items() if isinstance(fields, Mapping) else ():
+    for name, field in mapping_of(fields).items():
         if not _is_injected(field):
             info = getattr(field, "field_info", field)
             yield str(name), getattr(info, "description", None) or ""
@@ -160,24 +159,20 @@ def _is_injected(field: Any) -> bool:
 
 def _hints(tool: Any) -> dict[str, Any]:
     """Merge what a tool carries for search only: its `metadata`, then its `extras`."""
-    sources = [getattr(tool, "metadata", None), getattr(tool, "extras", None)]
-    if isinstance(tool, Mapping) and isinstance(tool.get("domain"), str):
-        sources.append({"domain": tool["domain"]})
-    return {key: value for source in sources if isinstance(source, Mapping) for key, value in source.items()}
+    domain = mapping_of(tool).get("domain")
+    said = {"domain": domain} if isinstance(domain, str) else {}
+    return {
+        **mapping_of(getattr(tool, "metadata", None)),
+        **mapping_of(getattr(tool, "extras", None)),
+        **said,
+    }
 
 
 def _domain(tool: Any, hints: Mapping[str, Any]) -> str:
-    extras = getattr(tool, "extras", None)
-    server = hints.get("mcp")
-    for key in ("server", "name"):
-        server = server.get(key) if isinstance(server, Mapping) else None
+    extras = mapping_of(getattr(tool, "extras", None))
+    server = mapping_of(mapping_of(hints.get("mcp")).get("server"))
     # What a user says comes before what the metadata says, where a server can write what it likes.
-    said = (
-        extras.get("domain") if isinstance(extras, Mapping) else None,
-        _connection(tool),
-        hints.get("domain"),
-        server,
-    )
+    said = (extras.get("domain"), _connection(tool), hints.get("domain"), server.get("name"))
     return next((domain for domain in said if isinstance(domain, str) and domain), "")
 
 

@@ -8,7 +8,7 @@ too. They mean the same in every setting.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from fnmatch import translate
 from typing import Any
 
@@ -40,9 +40,7 @@ class Patterns:
 
     def match(self, document: ToolDocument) -> bool:
         """Whether a tool is named, or matches a pattern."""
-        return document.name in self.names or any(
-            _matches(pattern, document) for pattern in self._compiled.values()
-        )
+        return document.name in self.names or any(matches(document) for matches in self._compiled.values())
 
     def unmatched(self, tools: Mapping[str, Any], document_of: Callable[[Any], ToolDocument]) -> list[str]:
         """Return the names and patterns that match no tool, sorted.
@@ -51,39 +49,25 @@ class Patterns:
             tools: The tools by name.
             document_of: Reads a tool; asked only where there is more than exact names.
         """
-        missing = self.names - tools.keys()
         documents = [document_of(tool) for tool in tools.values()] if self._compiled else []
-        idle = (
-            text
-            for text, pattern in self._compiled.items()
-            if not any(_matches(pattern, document) for document in documents)
-        )
-        return sorted([*missing, *idle])
-
-
-_Pattern = tuple[str, re.Pattern[str]]
+        idle = (text for text, matches in self._compiled.items() if not any(map(matches, documents)))
+        return sorted([*(self.names - tools.keys()), *idle])
 
 
 def _is_name(text: str) -> bool:
     return _WILDCARDS.isdisjoint(text) and not text.startswith(tuple(f"{kind}:" for kind in _KINDS))
 
 
-def _compiled(text: str) -> _Pattern:
-    """Return what a pattern is about, and its expression."""
+def _compiled(text: str) -> Callable[[ToolDocument], bool]:
+    """Return what tells whether a tool matches a pattern."""
     kind, colon, pattern = text.partition(":")
     if not colon or kind not in _KINDS:
         kind, pattern = "name", text
-    return kind, re.compile(translate(pattern))
+    matches = re.compile(translate(pattern)).match
 
+    def is_match(document: ToolDocument) -> bool:
+        # By kind, because a tool may be *named* `tag:safe`.
+        values = document.tags if kind == "tag" else [getattr(document, kind)]
+        return any(value and matches(value) for value in values)
 
-def _matches(pattern: _Pattern, document: ToolDocument) -> bool:
-    kind, expression = pattern
-    return any(expression.match(value) for value in _values(kind, document) if value)
-
-
-def _values(kind: str, document: ToolDocument) -> Iterator[str]:
-    # By kind, because a tool may be *named* `tag:safe`.
-    if kind == "tag":
-        yield from document.tags
-    else:
-        yield document.domain if kind == "domain" else document.name
+    return is_match

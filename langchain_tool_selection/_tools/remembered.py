@@ -34,24 +34,24 @@ T = TypeVar("T")
 
 
 class ToolFacts:
-    """What was made of the tools of one content."""
+    """What was made of the tools of one content.
 
-    __slots__ = ("__weakref__", "_lock", "_made")
+    Attributes:
+        made: It, by kind.
+    """
+
+    __slots__ = ("__weakref__", "_lock", "made")
 
     def __init__(self) -> None:
-        self._made: dict[Hashable, Any] = {}
+        self.made: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
-
-    def made(self, kind: Hashable) -> Any:
-        """Return what was made of this kind; `None` if nothing was."""
-        return self._made.get(kind)
 
     def make(self, kind: Hashable, make: Callable[[], T]) -> T:
         """Return what is made of this kind. Who asks at the same time waits for the first to make it."""
         with self._lock:
-            if kind not in self._made:
-                self._made[kind] = make()
-            return cast("T", self._made[kind])
+            if kind not in self.made:
+                self.made[kind] = make()
+            return cast("T", self.made[kind])
 
 
 class Reading:
@@ -134,7 +134,7 @@ def made_once(tool: BaseTool, kind: Hashable, make: Callable[[BaseTool], T]) -> 
     reading = reading_of(tool)
     if reading is None:
         return make(tool)
-    if reading.facts is not None and (made := reading.facts.made(kind)) is not None:
+    if reading.facts is not None and (made := reading.facts.made.get(kind)) is not None:
         return cast("T", made)
     # A schema may have been changed in place since it was read. That costs little beside what is made now.
     return _facts_of(tool, reading).make(kind, lambda: make(tool))

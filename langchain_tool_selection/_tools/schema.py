@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from typing import Any
@@ -24,7 +25,7 @@ from urllib.parse import unquote
 from langchain_tool_selection._ground.sentences import first_paragraph, first_sentence
 from langchain_tool_selection._ground.settings import check_count, check_flag
 from langchain_tool_selection._tools import dialect
-from langchain_tool_selection._tools.shapes import rewrapped, schema_key, unwrapped
+from langchain_tool_selection._tools.shapes import SCHEMA_KEYS, name_of, schema_of, unwrapped
 from langchain_tool_selection.portable import check_names
 
 _LARGEST = 5_000
@@ -100,7 +101,7 @@ class SchemaPruning:
         Args:
             tools: Tool dicts, as `prune_tool` takes them, before pruning.
         """
-        names = {name: frozenset(dialect.property_names(of)) for name, of in map(_name_and_schema, tools)}
+        names = {name_of(tool) or "": frozenset(dialect.property_names(schema_of(tool))) for tool in tools}
         if not isinstance(self.keep, Mapping):
             return sorted(frozenset(self.keep).difference(*names.values()))
         known = self.keep.keys() & names.keys()
@@ -129,8 +130,8 @@ def prune_tool(tool: Mapping[str, Any], options: SchemaPruning | None = None) ->
         raise TypeError(f"a tool to prune must be a dict, got {type(tool).__name__}")
     fields = unwrapped(tool)
     if fields is not tool:
-        return rewrapped(deepcopy(dict(tool)), prune_tool(fields, options))
-    key = schema_key(tool)
+        return {**deepcopy(dict(tool)), "function": prune_tool(fields, options)}
+    key = next((key for key in SCHEMA_KEYS if key in tool), None)
     if key is None or not isinstance(tool[key], Mapping | None):
         return deepcopy(dict(tool))
     pruned = {k: deepcopy(v) for k, v in tool.items() if k not in (key, "input_examples")}
@@ -173,55 +174,32 @@ def prune_schema(
         raise TypeError(f"parameters must be a JSON schema as a dict, got {type(parameters).__name__}")
     options = options or SchemaPruning()
     for resolve in (True, False):
-        try:
+        with suppress(_Unresolvable):
             return _Pruner(parameters, options, options.kept(tool), resolve).root()
-        except _Unresolvable:
-            continue
-        except _DynamicReference:
-            break
     return deepcopy(dict(parameters))
 
 
 class _Unresolvable(Exception):  # noqa: N818  # says where to go on, not what went wrong
-    """References of this schema cannot be resolved: they are recursive, or too many."""
-
-
-class _DynamicReference(Exception):  # noqa: N818  # likewise
-    """This schema has references that only a validator can follow."""
-
-
-@dataclass(frozen=True)
-class _Path:
-    """How a part of a schema was reached.
-
-    Attributes:
-        scope: What its references are relative to; `None` is the scope of the root.
-        targets: Of the references that led to it, the `id` of what each refers to.
-    """
-
-    scope: dialect.Scope | None = None
-    targets: frozenset[int] = frozenset()
+    """References of this schema cannot be resolved: they are recursive, too many, or for a validator only."""
 
 
 class _Pruner:
     """One pass over one schema.
 
     `narrow` says whether the part at hand may accept less than the original; otherwise only annotations go.
+    `scope` is what the references of the part are relative to; `None` is the root's.
     """
 
     def __init__(
         self, document: Mapping[str, Any], options: SchemaPruning, kept: frozenset[str], resolve: bool
     ) -> None:
-        self._document = document
-        self._options = options
-        self._kept = kept
-        self._resolve = resolve
+        self._document, self._options, self._kept, self._resolve = document, options, kept, resolve
         self._size = 0
         self._names: dict[int, str] = {}
         self._definitions: dict[str, dialect.Schema] = {}
 
     def root(self) -> dict[str, Any]:
-        pruned = self._schema(self._document, narrow=True, path=_Path(), root=True)
+        pruned = self._schema(self._document, narrow=True, scope=None, root=True)
         # Arguments are an object, and providers insist that the schema says so.
         keywords = pruned if isinstance(pruned, dict) else {}
         definitions = {"$defs": self._definitions} if self._definitions else {}
@@ -231,15 +209,17 @@ class _Pruner:
     def _root_scope(self) -> dialect.Scope:
         return dialect.Scope.of(self._document)  # searches the whole schema, and most have no reference
 
-    def _schema(self, node: Any, *, narrow: bool, path: _Path, root: bool = False) -> dialect.Schema:
+    def _schema(
+        self, node: Any, *, narrow: bool, scope: dialect.Scope | None, root: bool = False
+    ) -> dialect.Schema:
         if not isinstance(node, Mapping):
             return node if isinstance(node, bool) else {}
         if _DYNAMIC & node.keys():
-            raise _DynamicReference
+            raise _Unresolvable
         self._size += 1
         if self._resolve and self._size > _LARGEST:
             raise _Unresolvable
-        fields, path = self._follow(node, path, root=root)
+        fields, scope = self._follow(node, scope, root=root)
         fields = dialect.modern(fields)
         narrow = narrow and not _ENTANGLED & fields.keys()
         if "anyOf" in fields and fields.keys() - {"anyOf", "type", "description"}:
@@ -249,24 +229,24 @@ class _Pruner:
         if "description" in fields:
             fields["description"] = _short(fields["description"])
         return {
-            key: self._part(key, value, narrow and key in _COVARIANT, path)
+            key: self._part(key, value, narrow and key in _COVARIANT, scope)
             for key, value in fields.items()
             if value != "" or key != "description"
         }
 
-    def _part(self, key: str, value: Any, narrow: bool, path: _Path) -> Any:
+    def _part(self, key: str, value: Any, narrow: bool, scope: dialect.Scope | None) -> Any:
         if key in dialect.SINGLE:
-            return self._inner(value, narrow, path)
+            return self._inner(value, narrow, scope)
         if key in dialect.LISTS:
-            return [self._inner(part, narrow, path) for part in value]
+            return [self._inner(part, narrow, scope) for part in value]
         if key in dialect.NAMED:
-            return {name: self._inner(part, narrow, path) for name, part in value.items()}
+            return {name: self._inner(part, narrow, scope) for name, part in value.items()}
         return deepcopy(value)
 
-    def _inner(self, node: Any, narrow: bool, path: _Path) -> dialect.Schema:
+    def _inner(self, node: Any, narrow: bool, scope: dialect.Scope | None) -> dialect.Schema:
         if isinstance(node, Mapping) and isinstance(node.get("$id", node.get("id")), str):
-            path = replace(path, scope=(path.scope or self._root_scope).inside(node))
-        return self._schema(node, narrow=narrow, path=path)
+            scope = (scope or self._root_scope).inside(node)
+        return self._schema(node, narrow=narrow, scope=scope)
 
     def _narrow(self, fields: dict[str, Any], *, root: bool) -> None:
         values = fields.get("enum")
@@ -294,31 +274,32 @@ class _Pruner:
         spared = not root or self._options.keep_if_none_required
         return kept if kept or not spared else list(properties)
 
-    def _follow(self, node: Mapping[str, Any], path: _Path, *, root: bool) -> tuple[Mapping[str, Any], _Path]:
-        """Replace a reference by what it refers to, or by one into `$defs`; also return the new path."""
+    def _follow(
+        self, node: Mapping[str, Any], scope: dialect.Scope | None, *, root: bool
+    ) -> tuple[Mapping[str, Any], dialect.Scope | None]:
+        """Replace a reference by what it refers to, or by one into `$defs`; also return the scope of that."""
         seen: set[int] = set()
         while isinstance(reference := node.get("$ref"), str):
             rest = {key: value for key, value in node.items() if key != "$ref"}
-            found, scope = (path.scope or self._root_scope).follow(reference) or (None, None)
+            scope = scope or self._root_scope
+            found, inner = scope.follow(reference) or (None, scope)
             target, place = _as_keywords(found), id(found)
             if target is None or place in seen:  # nowhere, or round in circles
                 node = rest
             elif not self._resolve and not root:
                 # The root's own properties are what providers look at: its reference is resolved once.
-                return {**rest, "$ref": self._defined(reference, place, target, scope)}, path
-            elif place in path.targets:
+                return {**rest, "$ref": self._defined(reference, place, target, inner)}, scope
+            elif place in scope.followed:
                 raise _Unresolvable
             elif all(key in _ANNOTATIONS or target.get(key) == value for key, value in rest.items()):
-                node, path = {**target, **rest}, _Path(scope, path.targets | {place})
+                node, scope = {**target, **rest}, inner
                 seen.add(place)
             else:
                 both = [*rest.get("allOf", ()), {"$ref": reference}]
-                return {**rest, "allOf": both}, path
-        return node, path
+                return {**rest, "allOf": both}, scope
+        return node, scope
 
-    def _defined(
-        self, reference: str, place: int, target: Mapping[str, Any], scope: dialect.Scope | None
-    ) -> str:
+    def _defined(self, reference: str, place: int, target: Mapping[str, Any], scope: dialect.Scope) -> str:
         if place not in self._names:
             last = re.split("[/#]", unquote(reference).rstrip("/#"))[-1]
             stem = name = re.sub(r"[^\w.-]", "_", last, flags=re.ASCII) or "root"
@@ -328,7 +309,7 @@ class _Pruner:
                 name = f"{stem}_{number}"
             self._names[place] = name
             self._definitions[name] = {}  # its place in the order; it may refer to itself
-            self._definitions[name] = self._schema(target, narrow=False, path=_Path(scope))
+            self._definitions[name] = self._schema(target, narrow=False, scope=scope)
         return f"#/$defs/{self._names[place]}"
 
 
@@ -342,9 +323,3 @@ def _as_keywords(schema: Any) -> Mapping[str, Any] | None:
 def _short(description: str) -> str:
     text, *note = _NOTE.split(description, maxsplit=1)
     return " ".join([first_sentence(text), *note]).strip()
-
-
-def _name_and_schema(tool: Mapping[str, Any]) -> tuple[str, Any]:
-    fields = unwrapped(tool)
-    key = schema_key(fields)
-    return str(fields.get("name", "")), fields[key] if key else None

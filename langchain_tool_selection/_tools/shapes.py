@@ -89,15 +89,15 @@ def is_harness_tool(tool: BaseTool) -> bool:
     return (getattr(runs, "__module__", None) or "").startswith(_HARNESSES)
 
 
+def mapping_of(value: Any) -> Mapping[str, Any]:
+    """Return a value that is a mapping; an empty one for anything else, as strangers may send."""
+    return value if isinstance(value, Mapping) else {}
+
+
 def unwrapped(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the part of a tool dict that has the name, the description and the schema."""
     function = tool.get("function")
     return function if isinstance(function, Mapping) else tool
-
-
-def rewrapped(tool: Mapping[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
-    """Return a tool dict in the shape of `tool`, with other fields than those of `unwrapped(tool)`."""
-    return fields if unwrapped(tool) is tool else {**tool, "function": fields}
 
 
 def openai_tool(function: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,11 +132,6 @@ def description_of(tool: Any) -> str:
     is_dict = isinstance(tool, Mapping)
     description = unwrapped(tool).get("description") if is_dict else getattr(tool, "description", None)
     return description if isinstance(description, str) else ""
-
-
-def schema_key(fields: Mapping[str, Any]) -> str | None:
-    """Return the key that an unwrapped tool dict has its schema under; `None` where it has no schema."""
-    return next((key for key in SCHEMA_KEYS if key in fields), None)
 
 
 def schema_of(tool: Any) -> Any:

@@ -13,6 +13,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha1
 from pathlib import Path
@@ -139,13 +140,12 @@ def _openai_encoding(model: str) -> Any:
     """Return tiktoken's encoding for a model of OpenAI, or `None` where there is none on this machine."""
     provider, _, name = model.rpartition("/")[2].partition(":")
     name = model if provider == "ft" else name or provider
-    try:
+    with suppress(ImportError, KeyError):  # not installed, or not a model of OpenAI
         import tiktoken  # noqa: PLC0415  # optional
 
         encoding = tiktoken.encoding_name_for_model(name)
         return tiktoken.get_encoding(encoding) if _is_cached(encoding) else None
-    except (ImportError, KeyError):  # not installed, or not a model of OpenAI
-        return None
+    return None
 
 
 def _is_cached(encoding: str) -> bool:
