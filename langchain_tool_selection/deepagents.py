@@ -21,6 +21,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.types import Command
 
+from langchain_tool_selection._access.boundary import Question
 from langchain_tool_selection._access.rules import AccessRuntime
 from langchain_tool_selection._ground.log import logger
 from langchain_tool_selection._run.state import ToolSelectionState
@@ -293,12 +294,12 @@ class _AheadOfSelection(types.AgentMiddleware[ToolSelectionState, Any, Any]):
         self._forks = forks
 
     def wrap_model_call(self, request: Request, handler: Handler) -> Response:
-        permitted = self._rules.boundary(_pinnable(request), AccessRuntime.of(request))
+        permitted = self._rules.boundary(_pinnable(request))
         request, pins = self._prepared(request, permitted.tools)
         return _pinning(pins, handler(request))
 
     async def awrap_model_call(self, request: Request, handler: AsyncHandler) -> Response:
-        permitted = await self._rules.aboundary(_pinnable(request), AccessRuntime.of(request))
+        permitted = await self._rules.aboundary(_pinnable(request))
         request, pins = self._prepared(request, permitted.tools)
         return _pinning(pins, await handler(request))
 
@@ -337,11 +338,11 @@ class _AheadOfSelection(types.AgentMiddleware[ToolSelectionState, Any, Any]):
         return replace(request, runtime=replace(request.runtime, state={**state, _FORKED: remembered}))
 
 
-def _pinnable(request: Request) -> list[Any]:
-    """Return the tools that a skill may bring back if they are hidden, where the agent has skills."""
-    if not request.state.get("skills_metadata"):
-        return []
-    return [tool for tool in request.tools if _is_ours_to_hide(tool) and not is_deferred(tool)]
+def _pinnable(request: Request) -> Question:
+    """Ask about the tools that a skill may bring back if they are hidden, where the agent has skills."""
+    tools = request.tools if request.state.get("skills_metadata") else ()
+    pinnable = [tool for tool in tools if _is_ours_to_hide(tool) and not is_deferred(tool)]
+    return Question(pinnable, AccessRuntime.of(request.runtime, request.state))
 
 
 def _is_ours_to_hide(tool: Any) -> TypeGuard[BaseTool]:

@@ -10,6 +10,7 @@ caches only, so any number of threads and agents may share it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import fields, replace
 from typing import Any
 
 from langchain.agents.middleware.types import (
@@ -36,7 +37,7 @@ from langchain_tool_selection._run.call_tool import make_call_tool
 from langchain_tool_selection._run.collect import Collect, Collector
 from langchain_tool_selection._run.discovery import make_discovery_tool
 from langchain_tool_selection._run.planner import Planner
-from langchain_tool_selection._run.report import Reporter
+from langchain_tool_selection._run.report import report
 from langchain_tool_selection._run.search import SafeSearch
 from langchain_tool_selection._run.settings import Access, Discovery, Search, Settings, Thread
 from langchain_tool_selection._run.state import ToolSelectionState
@@ -48,7 +49,7 @@ from langchain_tool_selection._tools.schema import SchemaPruning
 from langchain_tool_selection.portable import Scorer
 
 _PARTS = frozenset(
-    {"_search", "_rules", "tools", "_calls", "_planner", "_reporter", "_tool_calls", "_collector"}
+    {"_search", "_rules", "tools", "_calls", "_planner", "_audit", "_tool_calls", "_collector"}
 )
 """What `_build` makes of the settings."""
 
@@ -123,23 +124,9 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         access: Access = Access(),  # noqa: B008
         collect: Collect | None = None,
     ) -> None:
+        given = locals()
         super().__init__()
-        self._settings = Settings(
-            top_k=top_k,
-            always_include=always_include,
-            ranker=ranker,
-            hints=hints,
-            exposure=exposure,
-            discovery=discovery,
-            allow=allow,
-            prune=prune,
-            token_budget=token_budget,
-            domains=domains,
-            search=search,
-            thread=thread,
-            access=access,
-            collect=collect,
-        )
+        self._settings = Settings(**{setting.name: given[setting.name] for setting in fields(Settings)})
         self._build()
 
     def _build(self) -> None:
@@ -150,37 +137,28 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
             settings.exposure, search_tool=search_tool, call_tool=discovery.call_name if discovery else None
         )
         self._search = SafeSearch(settings.ranker, settings.hints, timeout=settings.search.timeout)
-        definitions = Definitions(settings.prune)
+        index, definitions = self._search.index, Definitions(settings.prune)
         self._rules = Rules(
             settings.allow,
-            document_of=self._search.document_of,
+            document_of=index.document_of,
             fingerprints=settings.access.fingerprints,
             on_change=settings.access.on_change,
             is_own=lambda tool: tool in own,
         )
-        audit = Audit(settings.access.audit, lambda tool: self._search.document_of(tool).domain)
+        self._audit = audit = Audit(settings.access.audit, lambda tool: index.document_of(tool).domain)
         self.tools: list[StructuredTool] = []
         if discovery is not None:
-            self.tools.append(
-                make_discovery_tool(
-                    discovery,
-                    settings.thread.max_pins,
-                    access=self._rules,
-                    search=self._search,
-                    definitions=definitions,
-                    audit=audit,
-                )
-            )
+            # One search finds no more than a thread keeps.
+            most = min(discovery.max_results, settings.thread.max_pins)
+            discovery = replace(discovery, max_results=most)
+            self.tools += [make_discovery_tool(discovery, self._rules, self._search, definitions, audit)]
             if exposures.uses_call_tool:
-                self.tools.append(make_call_tool(discovery, access=self._rules, search=self._search))
+                self.tools += [make_call_tool(discovery, self._rules, self._search)]
         own = OwnTools(self.tools)
-        offered = OfferedTools(own, settings.always_include, settings.hints or (), self._search.document_of)
-        self._calls = CallReader(settings, search=self._search, exposures=exposures, offered=offered)
+        offered = OfferedTools(own, settings.always_include, settings.hints or (), index.document_of)
+        self._calls = CallReader(settings, index, exposures, offered)
         self._planner = Planner(settings, definitions, own.names)
-        self._reporter = Reporter(audit, settings.thread.max_pins)
-        self._tool_calls = ToolCallReader(
-            self._rules, audit, offered, search_tool=search_tool, enforce=settings.access.enforce
-        )
+        self._tool_calls = ToolCallReader(self._rules, audit, offered, search_tool, settings.access.enforce)
         self._collector = None if settings.collect is None else Collector(settings.collect)
 
     # Parts hold caches and locks, and the search tool is made by a function: a copy makes its own.
@@ -203,10 +181,11 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]:
         """Select the tools for this call, then make it."""
-        call = self._calls.read_model_call(request, self._rules.boundary_of_request(request))
+        boundary = self._rules.boundary(self._rules.of_request(request))
+        call = self._calls.read_model_call(request, boundary)
         plan = self._planner.plan(call)
-        outcome = self._planner.apply(call, plan, self._search.search_for(plan))
-        self._reporter.report(call, outcome)
+        outcome = self._planner.apply(call, plan, self._search.search(plan))
+        report(call, outcome, self._audit)
         return outcome.answer(handler(outcome.request))
 
     async def awrap_model_call(
@@ -215,10 +194,11 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]:
         """Select the tools for this call, then make it."""
-        call = self._calls.read_model_call(request, await self._rules.aboundary_of_request(request))
+        boundary = await self._rules.aboundary(self._rules.of_request(request))
+        call = self._calls.read_model_call(request, boundary)
         plan = self._planner.plan(call)
-        outcome = self._planner.apply(call, plan, await self._search.asearch_for(plan))
-        self._reporter.report(call, outcome)
+        outcome = self._planner.apply(call, plan, await self._search.asearch(plan))
+        report(call, outcome, self._audit)
         return outcome.answer(await handler(outcome.request))
 
     # -- the tool call -------------------------------------------------------------------------------
@@ -227,7 +207,8 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
     ) -> ToolMessage | Command[Any]:
         """Run a tool, unless this run may not use it, or the model was not shown it and that is enforced."""
-        call = self._tool_calls.read_tool_call(request, self._rules.boundary_of_call(request))
+        boundary = self._rules.boundary(self._rules.of_call(request))
+        call = self._tool_calls.read_tool_call(request, boundary)
         if (refusal := call.refusal()) is not None:
             return refusal
         with call.audited():
@@ -243,7 +224,8 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
         """As `wrap_tool_call`, awaiting rule and tool."""
-        call = self._tool_calls.read_tool_call(request, await self._rules.aboundary_of_call(request))
+        boundary = await self._rules.aboundary(self._rules.of_call(request))
+        call = self._tool_calls.read_tool_call(request, boundary)
         if (refusal := call.refusal()) is not None:
             return refusal
         with call.audited():

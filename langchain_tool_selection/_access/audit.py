@@ -74,10 +74,7 @@ class Audit:
 
     def _write(self, event: str, runtime: Any, facts: Mapping[str, Any]) -> None:
         execution = getattr(runtime, "execution_info", None)
-        where = {
-            "thread": getattr(execution, "thread_id", None),
-            "run": getattr(execution, "run_id", None),
-        }
+        where = {"thread": getattr(execution, "thread_id", None), "run": getattr(execution, "run_id", None)}
         audit_logger.info("%s", _as_json({"event": event, **where, **facts}))
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import attrgetter, is_
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain.agents.middleware.types import ModelRequest, ToolCallRequest
 
@@ -76,6 +76,24 @@ class Boundary:
         return {name: tool for tool in self.tools if (name := name_of(tool)) is not None}
 
 
+class Question(NamedTuple):
+    """A question: which of these tools may a run use?
+
+    Attributes:
+        tools: The tools.
+        runtime: What the rule may go by.
+        are_all: Whether these are all registered tools, as far as that matters.
+        known: The answer, where an earlier step has asked.
+        is_request: Whether these are the tools of a model call, which settings should match.
+    """
+
+    tools: Sequence[Any]
+    runtime: AccessRuntime
+    are_all: bool = True
+    known: Boundary | None = None
+    is_request: bool = False
+
+
 class Access:
     """Decides which tools a run may use.
 
@@ -110,23 +128,37 @@ class Access:
         """Whether there is no rule, so that only a tool whose name is impossible is refused."""
         return self._allow is None and not self._fingerprints
 
-    def boundary(self, tools: Sequence[Any], runtime: AccessRuntime) -> Boundary:
+    def boundary(self, question: Question) -> Boundary:
         """Return what of the tools the run may use. A rule that fails refuses."""
-        if (whole := self._unasked(tools)) is not None:
-            return whole
-        answers = [self._answer(tool, runtime) for tool in tools]
-        return _bounded(tools, [self._settled("allow", answer) for answer in answers])
+        if (known := question.known or self._unasked(question.tools)) is not None:
+            return known
+        answers = [self._answer(tool, question.runtime) for tool in question.tools]
+        return self._bounded(question, [self._settled("allow", answer) for answer in answers])
 
-    async def aboundary(self, tools: Sequence[Any], runtime: AccessRuntime) -> Boundary:
+    async def aboundary(self, question: Question) -> Boundary:
         """As `boundary`, awaiting the rule where it is a coroutine function, for all tools at once."""
-        if self.refuses_nothing:
-            return self.boundary(tools, runtime)
-        answers = [self._answer(tool, runtime) for tool in tools]
+        if question.known is not None or self.refuses_nothing:
+            return self.boundary(question)
+        answers = [self._answer(tool, question.runtime) for tool in question.tools]
         waiting = [place for place, one in enumerate(answers) if inspect.isawaitable(one)]
-        settled = await asyncio.gather(*(self._awaited(tools[place], answers[place]) for place in waiting))
-        for place, answer in zip(waiting, settled, strict=True):
+        awaited = (self._awaited(question.tools[place], answers[place]) for place in waiting)
+        for place, answer in zip(waiting, await asyncio.gather(*awaited), strict=True):
             answers[place] = answer
-        return _bounded(tools, answers)
+        return self._bounded(question, answers)
+
+    def _bounded(self, question: Question, answers: Sequence[Any]) -> Boundary:
+        """Return the boundary that the answers about each tool make."""
+        if question.is_request:
+            self._warn_about_unmatched(question.tools, question.runtime)
+        answered = [*zip(question.tools, answers, strict=True)]
+        kept = [tool for tool, answer in answered if answer is True]
+        if len(kept) == len(question.tools):
+            return Boundary(question.tools, is_whole=question.are_all)
+        failures = dict.fromkeys(answer for answer in answers if isinstance(answer, str))
+        unkept = (tool for tool, answer in answered if answer is not True)
+        refused = {name for tool in unkept if (name := name_of(tool)) is not None}
+        refused.difference_update(map(name_of, kept))
+        return Boundary(kept, frozenset(refused), tuple(failures), question.are_all)
 
     def _unasked(self, tools: Sequence[Any]) -> Boundary | None:
         """Return the boundary if there is nothing to ask about any of thousands of tools."""
@@ -142,43 +174,37 @@ class Access:
             self._possible_names = names
         return Boundary(tools)
 
-    # -- model calls -----------------------------------------------------------------------------------
+    # -- what is asked ---------------------------------------------------------------------------------
 
-    def boundary_of_request(self, request: ModelRequest[Any]) -> Boundary:
-        """Return what of its tools the run of a model call may use."""
-        if (whole := self._unasked(request.tools)) is not None:
-            return whole
-        runtime = AccessRuntime.of(request)
-        boundary = self.boundary(request.tools, runtime)
-        self._warn_about_unmatched(request.tools, runtime)
-        return boundary
+    def of_request(self, request: ModelRequest[Any]) -> Question:
+        """Ask which of its tools the run of a model call may use."""
+        return Question(request.tools, AccessRuntime.of(request.runtime, request.state), is_request=True)
 
-    async def aboundary_of_request(self, request: ModelRequest[Any]) -> Boundary:
-        """As `boundary_of_request`, awaiting the rule."""
-        if (whole := self._unasked(request.tools)) is not None:
-            return whole
-        runtime = AccessRuntime.of(request)
-        boundary = await self.aboundary(request.tools, runtime)
-        self._warn_about_unmatched(request.tools, runtime)
-        return boundary
-
-    # -- tool calls ------------------------------------------------------------------------------------
-
-    def boundary_of_call(self, request: ToolCallRequest) -> Boundary:
-        """Return what the run of a tool call may use: of the registered tools, and the tool to call."""
-        return self.boundary(self._tools_of_call(request), AccessRuntime.of(request))
-
-    async def aboundary_of_call(self, request: ToolCallRequest) -> Boundary:
-        """As `boundary_of_call`, awaiting the rule."""
-        return await self.aboundary(self._tools_of_call(request), AccessRuntime.of(request))
-
-    def _tools_of_call(self, request: ToolCallRequest) -> Sequence[Any]:
-        """Return the registered tools, and the tool to call if it is none of them."""
+    def of_call(self, request: ToolCallRequest) -> Question:
+        """Ask about the registered tools on behalf of a tool call, and about the tool to call."""
         called = [] if request.tool is None else [request.tool]
-        if self.refuses_nothing:
-            return called  # nothing is narrowed, so nothing need be known of the others
-        tools: Sequence[Any] = request.runtime.tools
-        return tools if any(map(partial(is_, request.tool), tools)) else [*tools, *called]
+        # Where nothing is narrowed, nothing need be known of the others.
+        tools: Sequence[Any] = () if self.refuses_nothing else request.runtime.tools
+        is_registered = any(map(partial(is_, request.tool), tools))
+        tools = tools if is_registered else [*tools, *called]
+        return Question(tools, AccessRuntime.of(request.runtime, request.state))
+
+    def of_own_tool(self, runtime: Any, own: Sequence[str]) -> Question:
+        """Ask what a tool of ours may find: its call brought that along, or the rule says it now.
+
+        Args:
+            runtime: The tool's runtime.
+            own: Names of our own tools, which are never found.
+        """
+        tools = [tool for tool in runtime.tools if tool.name not in own]
+        question = Question(tools, AccessRuntime.of(runtime, runtime.state))
+        if isinstance(runtime.tools, PermittedTools):
+            return question._replace(known=replace(runtime.tools.boundary, tools=tools))
+        # Somebody handed on a copy of the tools, maybe of those alone that are permitted. So nothing is known
+        # of the others, and what is not there is taken for refused.
+        return question._replace(are_all=self.refuses_nothing)
+
+    # -- a tool call -----------------------------------------------------------------------------------
 
     def narrowed(self, request: ToolCallRequest, boundary: Boundary) -> ToolCallRequest:
         """Return a tool call as middleware behind this one, and the tool itself, may see it.
@@ -190,32 +216,8 @@ class Access:
             return request
         tools = PermittedTools(filter(boundary.permits, request.runtime.tools), boundary)
         request = replace(request, runtime=replace(request.runtime, tools=tools))
-        runtime = AccessRuntime.of(request)
-        return _Guarded.of(request, lambda tool: bool(self.boundary([tool], runtime).tools))
-
-    def boundary_in(self, runtime: Any, own: Sequence[str]) -> Boundary:
-        """Return what a tool of ours may find: what its call brought along, or what the rule says now.
-
-        Args:
-            runtime: The tool's runtime.
-            own: Names of our own tools, which are never found.
-        """
-        if (carried := _carried_by(runtime, own)) is not None:
-            return carried
-        tools = _without(runtime.tools, own)
-        return self._unmarked(self.boundary(tools, AccessRuntime.of_runtime(runtime, runtime.state)))
-
-    async def aboundary_in(self, runtime: Any, own: Sequence[str]) -> Boundary:
-        """As `boundary_in`, awaiting the rule."""
-        if (carried := _carried_by(runtime, own)) is not None:
-            return carried
-        tools = _without(runtime.tools, own)
-        return self._unmarked(await self.aboundary(tools, AccessRuntime.of_runtime(runtime, runtime.state)))
-
-    def _unmarked(self, boundary: Boundary) -> Boundary:
-        # Somebody handed on a copy of the tools, maybe of those alone that are permitted. So nothing is known
-        # of the others, and what is not there is taken for refused.
-        return replace(boundary, is_whole=self.refuses_nothing)
+        runtime = AccessRuntime.of(request.runtime, request.state)
+        return _Guarded.of(request, lambda tool: bool(self.boundary(Question([tool], runtime)).tools))
 
     # -- one tool --------------------------------------------------------------------------------------
     # An answer is True, False, an awaitable of either, or what failed, in words.
@@ -247,25 +249,21 @@ class Access:
             return answer
         if inspect.iscoroutine(answer):
             answer.close()
-        self._warn_once(
-            f"{setting} await",
+        message = (
             "%s= has to be awaited, which can be done in ainvoke only, for a model call, a search or a "
-            "registered tool; what it was asked about is refused",
-            setting,
+            "registered tool; what it was asked about is refused"
         )
+        self._warn_once(f"{setting} await", message, setting)
         return f"{setting}= has to be awaited; refused what it was asked about"
 
     def _failed(self, setting: str, error: BaseException) -> str:
         # Without the tool's name, and without the error's message, which often is that name: logs may be
         # where the user sees them.
         kind, where = type(error).__name__, _raised_at(error)
-        self._warn_once(
-            f"{setting} {kind} {where}",
-            "%s= failed with %s at %s, and what it was asked about is refused (said once for each place)",
-            setting,
-            kind,
-            where,
+        message = (
+            "%s= failed with %s at %s, and what it was asked about is refused (said once for each place)"
         )
+        self._warn_once(f"{setting} {kind} {where}", message, setting, kind, where)
         return f"{setting}= failed with {kind}; refused what it was asked about"
 
     def _is_sound(self, tool: Any) -> Any:
@@ -280,27 +278,21 @@ class Access:
         return self._is_approved(name, tool) if name in self._fingerprints else True
 
     def _is_approved(self, name: str, tool: Any) -> Any:
+        setting, approved = "fingerprints", self._fingerprints[name]
         try:
             found = self._fingerprints.of(name, tool)
+            if approved == found:
+                return True
+            setting = "on_change"
+            answer = self._on_change is not None and self._settled(setting, self._on_change(tool, found))
         except Exception as error:
-            return self._failed("fingerprints", error)
-        approved = self._fingerprints.approved[name]
-        if approved == found:
-            return True
-        try:
-            answer = self._on_change is not None and self._on_change(tool, found)
-            answer = self._settled("on_change", answer)
-        except Exception as error:
-            return self._failed("on_change", error)
+            return self._failed(setting, error)
         if not answer:
-            self._warn_once(
-                f"changed {name}",
+            message = (
                 "tool %r changed since it was approved (fingerprint %s, approved %s). It is hidden; approve "
-                "it with fingerprints= or on_change=. (Said once for each tool.)",
-                name,
-                found,
-                approved,
+                "it with fingerprints= or on_change=. (Said once for each tool.)"
             )
+            self._warn_once(f"changed {name}", message, name, found, approved)
         return answer if isinstance(answer, str) else bool(answer)
 
     # -- all tools -------------------------------------------------------------------------------------
@@ -309,39 +301,17 @@ class Access:
         """Say once which fingerprints, and which patterns of the run's roles, match no tool there is."""
         settings: dict[str, Patterns] = {}
         if self._fingerprints and "fingerprints=" not in self._checked:
-            settings["fingerprints="] = Patterns(self._fingerprints.approved)
+            settings["fingerprints="] = Patterns(self._fingerprints)
         if isinstance(self._allow, Roles):
             patterns = self._allow.patterns_of(runtime)
             settings |= {f"allow[{role!r}]": one for role, one in patterns.items()}
+        message = "%s names %r, which matches no tool of this request; known tools: %s"
         for setting in settings.keys() - self._checked:
             self._checked.add(setting)
             named = {name: tool for tool in tools if (name := name_of(tool)) is not None}
-            self._warn_about_names(setting, settings[setting].unmatched(named, self._document_of), [*named])
-
-    def _warn_about_names(self, setting: str, idle: Iterable[str], names: Sequence[str]) -> None:
-        known = ", ".join(one_line(name, _QUOTED) for name in names[:_KNOWN])
-        for name in sorted(idle):
-            self._warn_once(
-                f"{setting} {name}",
-                "%s names %r, which matches no tool of this request; known tools: %s",
-                setting,
-                name,
-                known,
-            )
-
-
-def _bounded(tools: Sequence[Any], answers: Sequence[Any]) -> Boundary:
-    kept = [tool for tool, answer in zip(tools, answers, strict=True) if answer is True]
-    failures = dict.fromkeys(answer for answer in answers if isinstance(answer, str))
-    if len(kept) == len(tools):
-        return Boundary(tools)
-    names = {name for tool in kept if (name := name_of(tool)) is not None}
-    refused = {
-        name
-        for tool, answer in zip(tools, answers, strict=True)
-        if answer is not True and (name := name_of(tool)) is not None
-    }
-    return Boundary(kept, frozenset(refused - names), tuple(failures))
+            known = ", ".join(one_line(name, _QUOTED) for name in [*named][:_KNOWN])
+            for name in sorted(settings[setting].unmatched(named, self._document_of)):
+                self._warn_once(f"{setting} {name}", message, setting, name, known)
 
 
 class PermittedTools(list[Any]):
@@ -350,16 +320,6 @@ class PermittedTools(list[Any]):
     def __init__(self, tools: Iterable[Any], boundary: Boundary) -> None:
         super().__init__(tools)
         self.boundary = boundary
-
-
-def _carried_by(runtime: Any, own: Sequence[str]) -> Boundary | None:
-    if not isinstance(runtime.tools, PermittedTools):
-        return None
-    return replace(runtime.tools.boundary, tools=_without(runtime.tools, own))
-
-
-def _without(tools: Sequence[Any], names: Sequence[str]) -> list[Any]:
-    return [tool for tool in tools if tool.name not in names]
 
 
 class _Guarded(ToolCallRequest):

@@ -42,7 +42,7 @@ def _definition(tool: Any) -> Any:
     return schema.model_json_schema() if hasattr(schema, "model_json_schema") else schema.schema()
 
 
-class Fingerprints:
+class Fingerprints(dict[str, str]):
     """The fingerprints that were approved, by tool name.
 
     Args:
@@ -50,14 +50,8 @@ class Fingerprints:
     """
 
     def __init__(self, approved: Mapping[str, str]) -> None:
-        self.approved = dict(approved)
+        super().__init__(approved)
         self._found: dict[str, tuple[Any, ...]] = {}  # by name: what was hashed last, and what it came to
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.approved
-
-    def __bool__(self) -> bool:
-        return bool(self.approved)
 
     def of(self, name: str, tool: Any) -> str:
         """Return a tool's fingerprint; hashed once for as long as the tool stays the same.

@@ -27,12 +27,7 @@ class AccessRuntime:
     store: Any
 
     @classmethod
-    def of(cls, request: Any) -> AccessRuntime:
-        """Read it from LangChain's request, of a model call or of a tool call."""
-        return cls.of_runtime(request.runtime, request.state)
-
-    @classmethod
-    def of_runtime(cls, runtime: Any, state: Any) -> AccessRuntime:
+    def of(cls, runtime: Any, state: Any) -> AccessRuntime:
         """Read it from LangGraph's runtime, or that of a tool."""
         return cls(getattr(runtime, "context", None), state, getattr(runtime, "store", None))
 
@@ -58,9 +53,8 @@ class Roles:
 
     def __call__(self, tool: Any, runtime: AccessRuntime) -> bool:
         """Whether a role of the run permits a tool."""
-        patterns = self.patterns_of(runtime)
         document = self._document(tool)
-        return any(pattern.match(document) for pattern in patterns.values())
+        return any(patterns.match(document) for patterns in self.patterns_of(runtime).values())
 
     def patterns_of(self, runtime: AccessRuntime) -> dict[str, Patterns]:
         """Return what the roles of a run permit, by role; unknown roles are left out."""

@@ -10,13 +10,7 @@ from langchain_tool_selection._exposure.base import Exposure
 from langchain_tool_selection._ground.log import logger
 from langchain_tool_selection._ground.settings import check_count
 from langchain_tool_selection._ranking.index import CatalogView
-from langchain_tool_selection.cost import (
-    Prices,
-    average_workload,
-    break_even,
-    input_cost,
-    prices_of,
-)
+from langchain_tool_selection.cost import Prices, average_workload, break_even, input_cost, prices_of
 
 
 @dataclass(frozen=True)
@@ -65,19 +59,16 @@ class Activation:
         """Up to how many candidates nothing is hidden, whatever they and the model are."""
         return self._above if isinstance(self._above, int) else self._top_k
 
-    def is_small(
-        self, candidates: int, catalog: Callable[[], CatalogView], exposure: Exposure, model: str
-    ) -> bool:
-        """Whether all of a request's tools are to be sent.
+    def is_small(self, catalog: Callable[[], CatalogView], exposure: Exposure, model: str) -> bool:
+        """Whether all tools of a request are to be sent, though there are more than the `least`.
 
         Args:
-            candidates: How many tools could be hidden.
             catalog: Gives their texts. Reading all of them takes a while the first time.
             exposure: How a selection would be shown.
             model: The name of the request's model, with its provider.
         """
-        if candidates <= self.least or isinstance(self._above, int):
-            return candidates <= self.least
+        if isinstance(self._above, int):
+            return False
         if isinstance(self._above, Tokens):
             return catalog().tokens <= self._above.count
         prices = prices_of(model)

@@ -13,7 +13,7 @@ from langchain_core.tools import BaseTool
 from langchain_tool_selection._ground.sentences import first_paragraph
 from langchain_tool_selection._ground.untrusted import one_line
 from langchain_tool_selection._ranking.index import CatalogView, plain_domain
-from langchain_tool_selection._run.finding import Asked, Findings
+from langchain_tool_selection._run.finding import Findings, Search
 from langchain_tool_selection._tools.arguments import compact_parameters, mistake_in
 from langchain_tool_selection._tools.definitions import Definitions, definition_of
 from langchain_tool_selection._tools.documents import ToolDocument
@@ -56,30 +56,31 @@ def overview_of(domains: Mapping[str, int]) -> str:
 
 def answer_to_search(findings: Findings, definitions: Definitions) -> str:
     """Return the search tool's answer."""
-    match findings.status:
+    catalog = findings.search.catalog
+    match findings.search.status:
         case "nothing hidden":
             return "Nothing is hidden: your list has all tools. Call one of them, or answer without a tool."
         case "too many searches":
             return "No more searches for this request: use the tools that you have, or answer without one."
-        case "catalogue changed":
-            return "The tool catalogue has changed. Call this again with the same words."
-    if findings.catalog is None or not findings.matches:
-        return _no_match(findings)
-    return "\n".join(_about_matches(findings, findings.catalog, definitions))
+    if catalog is None:
+        return "The tool catalogue has changed. Call this again with the same words."
+    if not findings.matches:
+        return _no_match(findings.search, catalog)
+    return "\n".join(_about_matches(findings, catalog, definitions))
 
 
 def _about_matches(findings: Findings, catalog: CatalogView, definitions: Definitions) -> Iterator[str]:
-    if findings.found and findings.is_proxied:
+    if findings.found and findings.search.is_proxied:
         yield _callable_by_proxy(findings, definitions)
     elif findings.found:
         yield _found(findings.found)
     if findings.visible:
         yield _already_available(findings)
-    if findings.is_repeated and not findings.found:
+    if findings.search.is_repeated and not findings.found:
         yield "Searching again with these words finds nothing else."
     yield from _about_twins(catalog, findings.found)
     yield from _about_names(findings, catalog)
-    if findings.asked.names and definitions.are_pruned and not findings.is_proxied:
+    if findings.search.asked.names and definitions.are_pruned and not findings.search.is_proxied:
         yield from _in_full(findings)
 
 
@@ -104,17 +105,17 @@ def _callable_by_proxy(findings: Findings, definitions: Definitions) -> str:
         f"- {_line(document)}\n  {_parameters(findings, document, place, definitions)}"
         for place, document in enumerate(findings.found)
     ]
-    call = findings.settings.call_name
+    call = findings.search.settings.call_name
     return f"Found {len(lines)}. Call by {call}(name, arguments), not directly:\n" + "\n".join(lines)
 
 
 def _parameters(findings: Findings, document: ToolDocument, place: int, definitions: Definitions) -> str:
-    tool = findings.registered.get(document.name)
+    tool = findings.search.registered.get(document.name)
     if place >= _SCHEMAS:
         return f"its parameters: ask for names=['{one_line(document.name, _LINE)}']"
     if tool is None:  # other middleware brought it into the request
         return f"parameters: {_parameter_names(document)}"
-    if document.name in findings.asked.names:
+    if document.name in findings.search.asked.names:
         return f"parameters: {compact_parameters(definition_of(tool))}"
     takes = f"parameters: {compact_parameters(definitions.of(tool))}"
     if '"properties":{}' in takes and document.parameters:  # all were pruned
@@ -132,44 +133,41 @@ def _about_twins(catalog: CatalogView, found: Iterable[ToolDocument]) -> Iterato
 
 def _in_full(findings: Findings) -> Iterator[str]:
     for document in findings.matches[:_SCHEMAS]:
-        if (tool := findings.registered.get(document.name)) is not None:
+        if (tool := findings.search.registered.get(document.name)) is not None:
             whole = compact_parameters(definition_of(tool))
             yield f"All that `{one_line(document.name, _LINE)}` takes: {whole}"
 
 
 def _about_names(findings: Findings, catalog: CatalogView) -> Iterator[str]:
     matched = {document.name for document in findings.matches}
-    names = findings.asked.names
+    names = findings.search.asked.names
     if unknown := _listed(name for name in names if name not in catalog.names):
         yield f"There is no tool named: {unknown}."
     if left := _listed(name for name in names if name in catalog.names and name not in matched):
-        yield f"Not added, because one search adds {findings.settings.max_results} at most: {left}."
+        yield f"Not added, because one search adds {findings.search.settings.max_results} at most: {left}."
 
 
-def _no_match(findings: Findings) -> str:
-    asked = findings.asked
+def _no_match(search: Search, catalog: CatalogView) -> str:
+    asked, groups = search.asked, _groups(catalog)
     quoted = one_line(" ".join([asked.text, *asked.names]), _NAME)
     if not quoted and not asked.domain:
         return "Say what the tool should do: a verb and an object, such as 'send an email'."
     if not quoted:
-        return f"There are no tools in '{asked.domain}'." + _groups(findings.catalog)
-    if findings.is_repeated:
+        return f"There are no tools in '{asked.domain}'.{groups}"
+    if search.is_repeated:
         return (
             f"Still no tool matches '{quoted}', and searching again for it will not change that. "
             "Use other words, or answer without a tool."
         )
+    where = f" in '{asked.domain}'" if asked.domain else ""
     return (
-        f"No tool matches '{quoted}'{_where(asked)}. Try other words for it: what it does, and to what."
-        f"{_groups(findings.catalog)} If nothing fits, answer without a tool."
+        f"No tool matches '{quoted}'{where}. Try other words for it: what it does, and to what.{groups} "
+        "If nothing fits, answer without a tool."
     )
 
 
-def _where(asked: Asked) -> str:
-    return f" in '{asked.domain}'" if asked.domain else ""
-
-
-def _groups(catalog: CatalogView | None) -> str:
-    domains = _listed(catalog.domains) if catalog else ""
+def _groups(catalog: CatalogView) -> str:
+    domains = _listed(catalog.domains)
     return f" Tools are grouped by: {domains}." if domains else ""
 
 

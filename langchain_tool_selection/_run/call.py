@@ -23,13 +23,12 @@ from langchain_tool_selection._ground.digest import digest
 from langchain_tool_selection._ground.log import WarnOnce
 from langchain_tool_selection._ground.messages import message_mark, state_value
 from langchain_tool_selection._ground.newest import ForNewest
-from langchain_tool_selection._ranking.index import CatalogView
+from langchain_tool_selection._ranking.index import CatalogView, ToolIndex
 from langchain_tool_selection._ranking.protocol import Query
 from langchain_tool_selection._ranking.query import Turn, conversation_query, read_turns, summary_query
-from langchain_tool_selection._run.search import SafeSearch
 from langchain_tool_selection._run.settings import Settings
 from langchain_tool_selection._run.state import check_channels
-from langchain_tool_selection._selection.pins import current_pins
+from langchain_tool_selection._selection.pins import Pins, current_pins
 from langchain_tool_selection._selection.policy import Reason
 from langchain_tool_selection._selection.record import ThreadRecord
 from langchain_tool_selection._tools.offered import OfferedTools
@@ -134,20 +133,15 @@ class Call:
         """The number of the user turn, 1 for the thread's first."""
         return max(1, self.record.turn + (self.record.key != self.key))
 
+    @property
+    def max_pins(self) -> int:
+        """How many pins the thread remembers."""
+        return self._reader.settings.thread.max_pins
+
     @cached_property
-    def _all_pins(self) -> tuple[list[str], tuple[str, ...]]:
-        most = self._reader.settings.thread.max_pins
-        return current_pins(self.request.state, self.record.is_new, self.tools, most)
-
-    @property
-    def pins(self) -> list[str]:
-        """The thread's pins, in the order they came."""
-        return self._all_pins[0]
-
-    @property
-    def evicted(self) -> tuple[str, ...]:
-        """Pins that were dropped because there are more than allowed."""
-        return self._all_pins[1]
+    def pins(self) -> Pins:
+        """The thread's pins."""
+        return current_pins(self.request.state, self.record.is_new, self.tools, self.max_pins)
 
     @cached_property
     def used(self) -> frozenset[str]:
@@ -180,17 +174,17 @@ class CallReader:
 
     Args:
         settings: The settings of the middleware.
-        search: Reads tools and keeps their catalogues.
+        index: Reads tools and keeps their catalogues.
         exposures: Chooses how a selection is shown.
         offered: Reads the tools of requests.
     """
 
     def __init__(
-        self, settings: Settings, *, search: SafeSearch, exposures: ExposureChoice, offered: OfferedTools
+        self, settings: Settings, index: ToolIndex, exposures: ExposureChoice, offered: OfferedTools
     ) -> None:
         self.settings = settings
         self.exposures = exposures
-        self._search = search
+        self._index = index
         self._offered = offered
         self._catalogs = ForNewest[CatalogView]()
         self._warn_once = WarnOnce()
@@ -229,7 +223,7 @@ class CallReader:
         searched = (
             tool for name, tool in call.tools.items() if name not in unsearched and isinstance(tool, BaseTool)
         )
-        return self._catalogs.get(call.tools, lambda: self._search.sync(searched))
+        return self._catalogs.get(call.tools, lambda: self._index.sync(searched))
 
     def own_query(self, request: ModelRequest[Any]) -> tuple[Query | None, str]:
         """Return what `Search.query` asks for, and what failed."""
@@ -240,19 +234,21 @@ class CallReader:
             asked = ask(request)
             return (asked if isinstance(asked, Query) else Query.of(asked or "")), ""
         except Exception as error:
-            self._warn_once(
-                f"query {type(error).__name__}",
-                "query= raised %r. The conversation is searched for instead.",
-                error,
-            )
+            self._warn_once(*_raised("query", error, "The conversation is searched for instead."))
             return None, f"query= failed with {type(error).__name__}; searched for what was said"
 
     def _in_play(self, call: Call) -> Call:
         """Return the call with the tools of the domains that `domains=` gives."""
-        domains, failures = self._domains(call.request)
-        if domains is None:
-            return replace(call, failures=(*call.failures, *failures))
-        of_tools = {name: self._search.document_of(tool).domain for name, tool in call.tools.items()}
+        try:
+            domains = self.settings.domains(call.request.state, call.request.runtime)  # type: ignore[misc]  # not None
+            if domains is None:
+                return call
+            domains = check_names("what domains= returns", domains)
+        except Exception as error:
+            self._warn_once(*_raised("domains", error, "All domains are searched for this call."))
+            failure = f"domains= failed with {type(error).__name__}; all domains are in play"
+            return replace(call, failures=(*call.failures, failure))
+        of_tools = {name: self._index.document_of(tool).domain for name, tool in call.tools.items()}
         self._warn_about_domains(domains, of_tools.values())
         kept = {**call.forced, **call.kept}
         out_of_play = frozenset(
@@ -265,23 +261,11 @@ class CallReader:
         return replace(call, tools=tools, domains=domains, out_of_play=out_of_play)
 
     def _warn_about_domains(self, domains: Collection[str], known: Iterable[str]) -> None:
+        message = "domains= names %r, which no tool of this request belongs to; known domains: %s"
         for domain in sorted(frozenset(domains).difference(known)):
-            self._warn_once(
-                f"domain {domain}",
-                "domains= names %r, which no tool of this request belongs to; known domains: %s",
-                domain,
-                ", ".join(sorted(filter(None, {*known}))),
-            )
+            self._warn_once(f"domain {domain}", message, domain, ", ".join(sorted(filter(None, {*known}))))
 
-    def _domains(self, request: ModelRequest[Any]) -> tuple[Collection[str] | None, tuple[str, ...]]:
-        """Return the domains that `domains=` gives, `None` for all; and what failed."""
-        try:
-            domains = self.settings.domains(request.state, request.runtime)  # type: ignore[misc]  # not None
-            return (None if domains is None else check_names("what domains= returns", domains)), ()
-        except Exception as error:
-            self._warn_once(
-                f"domains {type(error).__name__}",
-                "domains= raised %r. All domains are searched for this call.",
-                error,
-            )
-            return None, (f"domains= failed with {type(error).__name__}; all domains are in play",)
+
+def _raised(setting: str, error: Exception, instead: str) -> tuple[str, str, Exception]:
+    """Return what is said once of a setting's function that raised, with the key that it is said under."""
+    return f"{setting} {type(error).__name__}", f"{setting}= raised %r. {instead}", error

@@ -24,7 +24,7 @@ _Name = Annotated[str, BeforeValidator(str), Field(description="A tool that was 
 _Arguments = Annotated[Any, Field(description="An object, by the tool's parameters.")]
 
 
-def make_call_tool(settings: Discovery, *, access: Access, search: SafeSearch) -> StructuredTool:
+def make_call_tool(settings: Discovery, access: Access, search: SafeSearch) -> StructuredTool:
     """Build the tool that stands for all others. It runs only if its call named none of them rightly.
 
     Args:
@@ -35,14 +35,12 @@ def make_call_tool(settings: Discovery, *, access: Access, search: SafeSearch) -
     own = (settings.name, settings.call_name)
 
     def call_tool(runtime: ToolRuntime[Any, Any], name: _Name, arguments: _Arguments = None) -> ToolMessage:
-        return answer(runtime, access.boundary_in(runtime, own), name, arguments)
+        return answer(runtime, access.boundary(access.of_own_tool(runtime, own)), name, arguments)
 
-    async def acall_tool(
-        runtime: ToolRuntime[Any, Any], name: _Name, arguments: _Arguments = None
-    ) -> ToolMessage:
-        return answer(runtime, await access.aboundary_in(runtime, own), name, arguments)
+    async def acall_tool(runtime: ToolRuntime[Any, Any], **given: Any) -> ToolMessage:
+        return answer(runtime, await access.aboundary(access.of_own_tool(runtime, own)), **given)
 
-    def answer(runtime: Any, boundary: Boundary, name: str, arguments: Any) -> ToolMessage:
+    def answer(runtime: Any, boundary: Boundary, name: str, arguments: Any = None) -> ToolMessage:
         catalog = search.catalog_of(ThreadRecord.from_state(runtime.state), boundary)
         if catalog is None:
             # Among the registered tools may be some that other middleware hides.

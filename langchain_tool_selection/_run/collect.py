@@ -62,13 +62,11 @@ class Collector:
 
     async def anote(self, turns: Sequence[Turn], tool: str) -> None:
         """As `note`, awaiting a store."""
+        if not isinstance(self._settings.to, BaseStore):
+            return self.note(turns, tool)
         try:
-            if (case := self._case(turns, tool)) is None:
-                return
-            if isinstance(self._settings.to, BaseStore):
+            if (case := self._case(turns, tool)) is not None:
                 await self._settings.to.aput(NAMESPACE, uuid4().hex, case, index=False)
-            else:
-                self._write(case)
         except Exception as error:
             self._failed(error)
 

@@ -8,7 +8,6 @@ anything: tools that other middleware added are in it, and tools that other midd
 What it finds is pinned in graph state, and so visible from the next model call on.
 """
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 from langchain.tools import ToolRuntime
@@ -29,51 +28,40 @@ from langchain_tool_selection._tools.definitions import Definitions
 
 # Models send a string for a list, a list for a string, or null. A search is too cheap to refuse for that.
 _QueryText = Annotated[
-    str,
-    BeforeValidator(as_text),
-    Field(description="Verb and object, e.g. 'send an email'."),
+    str, BeforeValidator(as_text), Field(description="Verb and object, e.g. 'send an email'.")
 ]
 _Names = Annotated[list[str], BeforeValidator(as_list), Field(description="Exact tool names, if known.")]
 _Domain = Annotated[str, BeforeValidator(as_text), Field(description="Only this server or group.")]
 
 
 def make_discovery_tool(
-    settings: Discovery,
-    max_pins: int,
-    *,
-    access: Access,
-    search: SafeSearch,
-    definitions: Definitions,
-    audit: Audit,
+    settings: Discovery, access: Access, search: SafeSearch, definitions: Definitions, audit: Audit
 ) -> StructuredTool:
     """Build the tool that a middleware injects.
 
     Args:
         settings: How it is presented.
-        max_pins: How many pins a thread keeps. One search finds no more than that.
         access: Says what the run may find.
         search: Finds it.
         definitions: Has the schemas that answers quote.
         audit: Is told what was found.
     """
-    settings = replace(settings, max_results=min(settings.max_results, max_pins))
     own = (settings.name, settings.call_name)
 
     def discover_tools(
         runtime: ToolRuntime[Any, Any], query: _QueryText = "", names: _Names = [], domain: _Domain = ""
     ) -> Command[Any]:
-        started = start(runtime, access.boundary_in(runtime, own), query, names, domain)
-        return finish(runtime, started, search.search(started.catalog, started.query))
+        boundary = access.boundary(access.of_own_tool(runtime, own))
+        started = start(runtime, boundary, query=query, names=names, domain=domain)
+        return finish(runtime, started, search.search(started.plan))
 
-    async def adiscover_tools(
-        runtime: ToolRuntime[Any, Any], query: _QueryText = "", names: _Names = [], domain: _Domain = ""
-    ) -> Command[Any]:
-        started = start(runtime, await access.aboundary_in(runtime, own), query, names, domain)
-        return finish(runtime, started, await search.asearch(started.catalog, started.query))
+    async def adiscover_tools(runtime: ToolRuntime[Any, Any], **arguments: Any) -> Command[Any]:
+        boundary = await access.aboundary(access.of_own_tool(runtime, own))
+        started = start(runtime, boundary, **arguments)
+        return finish(runtime, started, await search.asearch(started.plan))
 
-    def start(runtime: Any, boundary: Boundary, query: str, names: list[str], domain: str) -> Search:
-        asked = Asked.of({"query": query, "names": names, "domain": domain})
-        return Search(settings, asked, runtime, boundary, search)
+    def start(runtime: Any, boundary: Boundary, **arguments: Any) -> Search:
+        return Search(settings, Asked.of(arguments), runtime, boundary, search)
 
     def finish(runtime: Any, started: Search, result: SearchResult) -> Command[Any]:
         findings = started.findings(result.hits or ())

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from langchain_core.tools import BaseTool
-
 from langchain_tool_selection._access.boundary import Boundary
 from langchain_tool_selection._exposure.registry import is_proxied
 from langchain_tool_selection._ground.messages import is_from_user, state_value, tool_calls
@@ -20,6 +18,7 @@ from langchain_tool_selection._ranking.protocol import Hit, Query
 from langchain_tool_selection._run.search import SafeSearch
 from langchain_tool_selection._run.settings import Discovery
 from langchain_tool_selection._selection.pins import PINS, pins_in
+from langchain_tool_selection._selection.policy import Plan
 from langchain_tool_selection._selection.record import ThreadRecord
 from langchain_tool_selection._tools.documents import ToolDocument
 
@@ -31,7 +30,7 @@ _RELATIVE_SCORE_BY_PROXY = 0.3
 _VISIBLE_NAMED = 3
 """How many tools that the model sees already are named when nothing hidden matches."""
 
-Status = Literal["searched", "nothing hidden", "too many searches", "catalogue changed"]
+Status = Literal["possible", "nothing hidden", "too many searches"]
 
 
 @dataclass(frozen=True)
@@ -69,38 +68,6 @@ class Asked:
         return self.text.casefold(), sorted(self.names), self.domain.casefold()
 
 
-@dataclass(frozen=True, eq=False)
-class Findings:
-    """What one search came to.
-
-    Attributes:
-        asked: What the model asked for.
-        status: Whether there was a search, or why not.
-        catalog: What was searched; `None` without a search.
-        found: The matches that the model does not see yet, best first.
-        visible: The matches that it sees already, best first.
-        is_repeated: Whether the same was asked before since the user last wrote.
-        is_proxied: Whether the model calls what it finds through `call_tool`.
-        registered: The tools whose schemas can be quoted, by name.
-        settings: Those of the search tool.
-    """
-
-    asked: Asked
-    status: Status
-    is_proxied: bool
-    registered: Mapping[str, BaseTool]
-    settings: Discovery
-    catalog: CatalogView | None = None
-    found: tuple[ToolDocument, ...] = ()
-    visible: tuple[ToolDocument, ...] = ()
-    is_repeated: bool = False
-
-    @property
-    def matches(self) -> tuple[ToolDocument, ...]:
-        """All matches: those found, and behind them those that the model sees."""
-        return (*self.found, *self.visible)
-
-
 class Search:
     """One call of the search tool, on its way to the findings.
 
@@ -110,13 +77,17 @@ class Search:
         runtime: The tool's runtime.
         boundary: What of the registered tools the run may use.
         search: Finds the catalogue of the last model call.
+
+    Attributes:
+        registered: The tools whose schemas can be quoted, by name.
     """
 
     def __init__(
         self, settings: Discovery, asked: Asked, runtime: Any, boundary: Boundary, search: SafeSearch
     ) -> None:
         self.asked = asked
-        self._settings = settings
+        self.settings = settings
+        self.registered = boundary.by_name
         self._runtime = runtime
         self._boundary = boundary
         self._search = search
@@ -125,48 +96,48 @@ class Search:
 
     @cached_property
     def catalog(self) -> CatalogView | None:
-        """What may be searched; `None` if nothing is hidden, or is to be searched, or it is not known."""
-        if not self._record.hides or not self._is_in_bounds:
+        """What is searched; `None` if no search is possible, or it is not known what the model was shown."""
+        if self.status != "possible":
             return None
         return self._search.catalog_of(self._record, self._boundary)
 
     @property
-    def query(self) -> Query:
+    def plan(self) -> Plan:
         """What to search the catalogue for."""
-        return self.asked.query
+        return Plan(catalog=self.catalog, query=self.asked.query)
 
     def findings(self, hits: Sequence[Hit]) -> Findings:
         """Return what the search came to, given what ranking found, best first."""
-        catalog = self.catalog
-        matches = [] if catalog is None else self._matches(catalog, hits)
-        return Findings(
-            asked=self.asked,
-            status=self._status,
-            is_proxied=is_proxied(self._record),
-            registered=self._boundary.by_name,
-            settings=self._settings,
-            catalog=catalog,
-            found=tuple(document for document in matches if document.name not in self._visible),
-            visible=tuple(document for document in matches if document.name in self._visible),
-            is_repeated=sum(asked.gist == self.asked.gist for asked in self._searches()) > 1,
-        )
+        matches = [] if self.catalog is None else self._matches(self.catalog, hits)
+        found = tuple(document for document in matches if document.name not in self._visible)
+        visible = tuple(document for document in matches if document.name in self._visible)
+        return Findings(self, found, visible)
+
+    @cached_property
+    def is_repeated(self) -> bool:
+        """Whether the same was asked before since the user last wrote."""
+        return sum(asked.gist == self.asked.gist for asked in self._searches()) > 1
 
     @property
-    def _status(self) -> Status:
+    def is_proxied(self) -> bool:
+        """Whether the model calls what it finds through `call_tool`."""
+        return is_proxied(self._record)
+
+    @property
+    def status(self) -> Status:
+        """Whether the model may search, or why not."""
         if not self._record.hides:
             return "nothing hidden"
-        if not self._is_in_bounds:
-            return "too many searches"
-        return "catalogue changed" if self.catalog is None else "searched"
+        return "possible" if self._is_in_bounds else "too many searches"
 
     @cached_property
     def _visible(self) -> frozenset[str]:
         # Behind a proxy a pin is a name without a schema, which the model may have forgotten.
-        pins = [] if is_proxied(self._record) else pins_in(state_value(self._runtime.state, PINS))
+        pins = [] if self.is_proxied else pins_in(state_value(self._runtime.state, PINS))
         return frozenset([*self._record.shown, *pins])
 
     def _matches(self, catalog: CatalogView, hits: Sequence[Hit]) -> list[ToolDocument]:
-        asked, most, share = self.asked, self._settings.max_results, _RELATIVE_SCORE
+        asked, most, share = self.asked, self.settings.max_results, _RELATIVE_SCORE
         exact = dict.fromkeys(name for name in (*asked.names, asked.text) if name in catalog.names)
         if exact and (not asked.text or asked.text in exact):
             return [catalog.document(name) for name in exact][:most]
@@ -174,7 +145,7 @@ class Search:
             # A domain alone asks what there is.
             hits = [Hit(name, 1.0) for name in catalog.names]
         inside = [hit for hit in hits if self._is_in_domain(catalog, hit.name)]
-        if is_proxied(self._record):
+        if self.is_proxied:
             # There a search is all that the model sees of the tools, and a name costs little.
             share, most = _RELATIVE_SCORE_BY_PROXY, 2 * most
         floor = inside[0].score * share if inside and inside[0].score > 0 else float("-inf")
@@ -195,16 +166,13 @@ class Search:
     @cached_property
     def _is_in_bounds(self) -> bool:
         """Whether the model may search on: it has not done so too often since the user last wrote."""
-        return sum(1 for _ in self._searches()) - self._later() <= self._settings.max_discoveries
+        return sum(1 for _ in self._searches()) - self._later() <= self.settings.max_discoveries
 
     def _later(self) -> int:
         """How many searches the same message has behind this one."""
         for message in reversed(self._messages):
-            searches = [
-                one["id"]
-                for one in getattr(message, "tool_calls", None) or ()
-                if one["name"] == self._settings.name
-            ]
+            calls = getattr(message, "tool_calls", None) or ()
+            searches = [call["id"] for call in calls if call["name"] == self.settings.name]
             if searches.count(self._runtime.tool_call_id) == 1:
                 return len(searches) - 1 - searches.index(self._runtime.tool_call_id)
         return 0
@@ -214,7 +182,27 @@ class Search:
         for message in reversed(self._messages):
             if is_from_user(message):
                 return
-            yield from (Asked.of(args) for name, args in tool_calls(message) if name == self._settings.name)
+            yield from (Asked.of(args) for name, args in tool_calls(message) if name == self.settings.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What one search came to.
+
+    Attributes:
+        search: The search.
+        found: The matches that the model does not see yet, best first.
+        visible: The matches that it sees already, best first.
+    """
+
+    search: Search
+    found: tuple[ToolDocument, ...]
+    visible: tuple[ToolDocument, ...]
+
+    @property
+    def matches(self) -> tuple[ToolDocument, ...]:
+        """All matches: those found, and behind them those that the model sees."""
+        return (*self.found, *self.visible)
 
 
 def as_text(value: Any) -> str:

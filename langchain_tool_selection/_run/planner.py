@@ -91,7 +91,7 @@ class Planner:
         if exposure is None:
             return None
         model = call.traits.full_name
-        if self._activation.is_small(call.candidates, lambda: call.catalog, exposure, model):
+        if self._activation.is_small(lambda: call.catalog, exposure, model):
             return None
         self._activation.compare(call.catalog, exposure, model)
         plan = self._what_stays(call, exposure)
@@ -132,7 +132,7 @@ class Planner:
         why = why_changed(
             exposure, call.record, record, selection=selection, rendered=rendered, present=call.tools
         )
-        update = state_update(record, call.request.state, call.pins)
+        update = state_update(record, call.request.state, call.pins.kept)
         selection = replace(
             selection,
             exposure=exposure.name,
@@ -140,7 +140,7 @@ class Planner:
             why=why or "",
             revealed=rendered.revealed,
             degraded="; ".join(filter(None, (*call.failures, call.query_failure, result.degraded))),
-            evicted=call.evicted,
+            evicted=call.pins.evicted,
         )
         return Outcome(rendered.request, selection, call.tools, update, exposure)
 
@@ -164,7 +164,7 @@ class Planner:
         self._warn_about_budget(plan)
         if not exposure.ranks:
             return replace(plan, shown=record.array, matched=())
-        plan = replace(plan, pinned=call.pins, used=call.used)
+        plan = replace(plan, pinned=call.pins.kept, used=call.used)
         if call.is_ranked:
             plan = replace(plan, matched=record.matched, shown=record.shown)
         if record.array and exposure.keeps and not _starts_anew(call, plan, exposure):
@@ -181,13 +181,11 @@ class Planner:
     def _warn_about_budget(self, plan: Plan) -> None:
         budget = plan.token_budget
         if budget is not None and (needed := sum(map(plan.tokens, plan.kept))) > budget:
-            self._warn_once(
-                "budget",
+            message = (
                 "always_include needs %d tokens, more than token_budget=%d. These tools are sent anyway; no "
-                "other tool fits.",
-                needed,
-                budget,
+                "other tool fits."
             )
+            self._warn_once("budget", message, needed, budget)
 
     # -- what is sent ------------------------------------------------------------------------------------
 
@@ -198,11 +196,8 @@ class Planner:
             # Nothing could rank, and there is nothing to fall back on: hide nothing.
             plan = replace(plan, kept={name: Reason("fill") for name in plan.names})
         best = [hit.name for hit in result.hits or ()]
-        if (
-            plan.max_additions
-            and exposure.additions_reset_cache
-            and not is_topic_shift(call.turns, best, plan.shown)
-        ):
+        resets = plan.max_additions and exposure.additions_reset_cache
+        if resets and not is_topic_shift(call.turns, best, plan.shown):
             plan = replace(plan, max_additions=0)
         return plan
 
@@ -225,9 +220,8 @@ class Planner:
         discovery = self._settings.discovery
         if discovery is None or not (discovery.overview or self._definitions.are_pruned):
             return BoundTools(call.tools, self._definitions)
-        return BoundTools(
-            call.tools, self._definitions, {discovery.name: partial(_description, discovery, call)}
-        )
+        described = {discovery.name: partial(_description, discovery, call)}
+        return BoundTools(call.tools, self._definitions, described)
 
     def _pass_through(self, call: Call) -> Outcome:
         """Send what would be sent without this middleware: its search tool has nothing to find."""

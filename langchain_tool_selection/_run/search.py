@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextvars import copy_context
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from langchain_tool_selection._ranking.lexical import LexicalRanker
 from langchain_tool_selection._ranking.protocol import Hit, Query, blocks
 from langchain_tool_selection._selection.policy import Plan
 from langchain_tool_selection._selection.record import ThreadRecord
-from langchain_tool_selection._tools.documents import ToolDocument, ToolHints
+from langchain_tool_selection._tools.documents import ToolHints
 
 _HANGING = 64
 """Searches that may be under way at once; a service that hangs must not fill the machine with threads."""
@@ -31,7 +31,7 @@ class SearchResult(NamedTuple):
         degraded: What failed and was worked around; empty if nothing did.
     """
 
-    hits: list[Hit] | None = None
+    hits: list[Hit] | None
     degraded: str = ""
 
 
@@ -39,25 +39,20 @@ class SafeSearch:
     """Searches with the ranker that was asked for, and with words where that fails.
 
     Shared by all threads and agents of a middleware: it holds caches, no conversation.
+
+    Attributes:
+        index: Reads tools and keeps their catalogues.
     """
 
     def __init__(
         self, ranker: Any, hints: Mapping[str, ToolHints] | None = None, *, timeout: float | None = None
     ) -> None:
-        self._index = ToolIndex(ranker, hints=hints)
+        self.index = ToolIndex(ranker, hints=hints)
         # Words are ranked in this process and cannot hang.
-        self._timeout = None if isinstance(self._index.ranker, LexicalRanker) else timeout
+        self._timeout = None if isinstance(self.index.ranker, LexicalRanker) else timeout
         self._threads = threading.BoundedSemaphore(_HANGING)
         self._by_words = ToolIndex(LexicalRanker())
         self._warn_once = WarnOnce()
-
-    def sync(self, tools: Iterable[Any]) -> CatalogView:
-        """Return the catalogue of `tools`."""
-        return self._index.sync(tools)
-
-    def document_of(self, tool: Any) -> ToolDocument:
-        """Return what is indexed of a tool."""
-        return self._index.document_of(tool)
 
     def catalog_of(self, record: ThreadRecord, boundary: Boundary) -> CatalogView | None:
         """Return what may be searched on behalf of a run: all that its last model call could have shown.
@@ -69,47 +64,36 @@ class SafeSearch:
         """
         if not record.hides:
             return None
-        catalog = self._index.catalog(record.catalog)
+        catalog = self.index.catalog(record.catalog)
         if catalog is None:
-            catalog = self._index.sync(boundary.by_name.values())
+            catalog = self.index.sync(boundary.by_name.values())
             if catalog.fingerprint != record.catalog:
                 return None
         if any(map(boundary.refuses, catalog.names)):
             # The run's role has changed since the model was called.
-            return self._index.sync(one for one in catalog.documents if not boundary.refuses(one.name))
+            return self.index.sync(one for one in catalog.documents if not boundary.refuses(one.name))
         return catalog
 
-    def search_for(self, plan: Plan | None) -> SearchResult:
-        """Return what matches the query of a plan. Never raises."""
-        return SearchResult() if plan is None else self.search(plan.catalog, plan.query, limit=plan.limit)
-
-    async def asearch_for(self, plan: Plan | None) -> SearchResult:
-        """As `search_for`, awaiting the ranker."""
-        if plan is None:
-            return SearchResult()
-        return await self.asearch(plan.catalog, plan.query, limit=plan.limit)
-
-    def search(self, catalog: CatalogView | None, query: Query, *, limit: int | None = None) -> SearchResult:
-        """Return what matches; nothing without a catalogue. Never raises."""
-        if catalog is None or not query:
+    def search(self, plan: Plan | None) -> SearchResult:
+        """Return what matches the query of a plan; nothing without a catalogue. Never raises."""
+        if plan is None or (catalog := plan.catalog) is None or not plan.query:
             return SearchResult([])
         try:
-            return SearchResult(self._in_time(lambda: catalog.search(query, limit=limit)))
+            return SearchResult(self._in_time(lambda: catalog.search(plan.query, limit=plan.limit)))
         except Exception as error:
-            return self._search_by_words(catalog, query, limit, error)
+            return self._search_by_words(catalog, plan.query, plan.limit, error)
 
-    async def asearch(
-        self, catalog: CatalogView | None, query: Query, *, limit: int | None = None
-    ) -> SearchResult:
+    async def asearch(self, plan: Plan | None) -> SearchResult:
         """As `search`, awaiting the ranker."""
-        if catalog is None or not query:
+        if plan is None or (catalog := plan.catalog) is None or not plan.query:
             return SearchResult([])
         try:
-            return SearchResult(await asyncio.wait_for(self._asearched(catalog, query, limit), self._timeout))
+            searching = self._asearched(catalog, plan.query, plan.limit)
+            return SearchResult(await asyncio.wait_for(searching, self._timeout))
         except (Exception, asyncio.CancelledError) as error:
             if ends_the_run(error):
                 raise
-            return self._search_by_words(catalog, query, limit, error)
+            return self._search_by_words(catalog, plan.query, plan.limit, error)
 
     async def _asearched(self, catalog: CatalogView, query: Query, limit: int | None) -> list[Hit]:
         if self._timeout is None or not blocks(catalog.ranker):
@@ -149,12 +133,8 @@ class SafeSearch:
         self, catalog: CatalogView, query: Query, limit: int | None, error: BaseException
     ) -> SearchResult:
         ranker, kind = type(catalog.ranker).__name__, type(error).__name__
-        self._warn_once(
-            f"{ranker} {kind}",
-            "%s failed, ranking by words instead (said once for each kind of error): %r",
-            ranker,
-            error,
-        )
+        message = "%s failed, ranking by words instead (said once for each kind of error): %r"
+        self._warn_once(f"{ranker} {kind}", message, ranker, error)
         degraded = f"{ranker} failed with {kind}; ranked by words"
         try:
             return SearchResult(self._by_words.sync(catalog.documents).search(query, limit=limit), degraded)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from langchain.agents.middleware.types import ToolCallRequest
@@ -26,35 +26,34 @@ Verdict = Literal["called", "access", "not shown", "unknown"]
 """What becomes of a call: it is made, or why it is not."""
 
 
+@dataclass(frozen=True, eq=False)
 class ToolCallReader:
     """Reads tool calls.
 
-    Args:
+    Attributes:
         access: Narrows what middleware behind this one, and the tool, may see.
         audit: Is told what was called and refused.
         offered: The tools that requests offer; our own may always be called.
         search_tool: The search tool's name; `None` without one.
         enforce: Whether a tool that the model was not shown is refused.
+        warn_once: Says what other middleware forgot.
     """
 
-    def __init__(
-        self, access: Access, audit: Audit, offered: OfferedTools, *, search_tool: str | None, enforce: bool
-    ) -> None:
-        self.audit = audit
-        self.search_tool = search_tool
-        self._access = access
-        self.offered = offered
-        self.warn_once = WarnOnce()
-        self._enforce = enforce
+    access: Access
+    audit: Audit
+    offered: OfferedTools
+    search_tool: str | None
+    enforce: bool
+    warn_once: WarnOnce = field(default_factory=WarnOnce)
 
     def read_tool_call(self, request: ToolCallRequest, boundary: Boundary) -> ToolCall:
         """Return a call with what becomes of it."""
         record = ThreadRecord.from_state(request.state)
-        narrowed = self._access.narrowed(request, boundary)
+        narrowed = self.access.narrowed(request, boundary)
         verdict: Verdict = "called"
         if request.tool is not None and not boundary.permits(request.tool):
             verdict = "access"
-        elif self._enforce and request.tool is not None and request.tool not in self.offered.own:
+        elif self.enforce and request.tool is not None and request.tool not in self.offered.own:
             verdict = "called" if _was_shown(request, record) else "not shown"
         return ToolCall(request, narrowed, record, verdict, self)
 
@@ -133,12 +132,11 @@ class ToolCall:
         gone = {tool.name for tool in self.original.runtime.tools} - permitted
         if why == "unknown" and self.name in self._reader.offered.latest.tools:
             # LangChain refuses such a tool at the model call unless some middleware wraps tool calls. We do.
-            self._reader.warn_once(
-                self.name,
+            message = (
                 "other middleware offers %r to the model, but it is not registered and nobody runs it. "
-                "Pass it to the agent as one of its tools, or run it in wrap_tool_call.",
-                self.name,
+                "Pass it to the agent as one of its tools, or run it in wrap_tool_call."
             )
+            self._reader.warn_once(self.name, message, self.name)
         search = self._reader.search_tool if self._reader.search_tool in shown else None
         text = not_shown(self.name) if why == "not shown" else no_such_tool(self.name)
         others = [name for name in shown if name not in {self.name, *gone}]

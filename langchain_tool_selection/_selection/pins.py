@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from langchain_tool_selection._ground.messages import state_value, tool_calls
 
@@ -42,10 +42,20 @@ def is_text(value: Any) -> TypeGuard[str]:
     return isinstance(value, str) and (value.isascii() or _HALF.search(value) is None)
 
 
-def current_pins(
-    state: Any, is_new: bool, present: Collection[str], max_pins: int
-) -> tuple[list[str], tuple[str, ...]]:
-    """Return the pins to go on with, in the order they came, and what of the `present` was too many.
+class Pins(NamedTuple):
+    """The pins of a thread at one call.
+
+    Attributes:
+        kept: Those to go on with, in the order they came.
+        evicted: What was dropped of those that are present, because there were more than allowed.
+    """
+
+    kept: list[str]
+    evicted: tuple[str, ...] = ()
+
+
+def current_pins(state: Any, is_new: bool, present: Collection[str], max_pins: int) -> Pins:
+    """Return the pins to go on with, and what of the `present` was too many.
 
     The least recently found or used go first; of what one search found, the worst match. Pins that are not
     present now, because of a role or of a server that is down, take no place from those that are: they are
@@ -59,7 +69,7 @@ def current_pins(
         pins = [name for message in messages for name in found_in(message)]
     pins = list(dict.fromkeys(pins))
     if len(pins) <= max_pins:
-        return pins, ()
+        return Pins(pins)
     seen: dict[str, int] = {}
     for position, message in enumerate(messages):
         for name in [*found_in(message), *(name for name, _ in tool_calls(message))]:
@@ -69,7 +79,7 @@ def current_pins(
     evicted = [name for name in oldest if name in present][:-max_pins]
     forgotten = [name for name in oldest if name not in present][:-max_pins]
     gone = {*evicted, *forgotten}
-    return [name for name in pins if name not in gone], tuple(evicted)
+    return Pins([name for name in pins if name not in gone], tuple(evicted))
 
 
 def found_in(message: Any) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from langchain_tool_selection._ranking.protocol import Hit, Query
 
@@ -17,21 +17,16 @@ from langchain_tool_selection._ranking.protocol import Hit, Query
 if TYPE_CHECKING:
     from langchain_tool_selection._ranking.index import CatalogView
 
+OfOneRanking = Literal["rank", "previous", "fill"]
+"""Reasons that are about one ranking. All others hold on from one turn to the next."""
 ReasonKind = Literal[
-    "core",
-    "provider",
-    "deferred",
-    "forced",
-    "discovery",
-    "pinned",
-    "used",
-    "rank",
-    "previous",
-    "fill",
-    "turn",
-    "all",
+    OfOneRanking, "core", "provider", "deferred", "forced", "discovery", "pinned", "used", "turn", "all"
 ]
 OnNoMatch = Literal["previous", "fill"]
+
+_OF_ONE_RANKING = frozenset(get_args(OfOneRanking))
+_UNSAID = frozenset({"names", "reasons", "matched"})
+"""What `Selection.to_dict` says in another form, or not at all."""
 
 NEAR_MISSES = 5
 """How many of the best tools that were not shown a selection names."""
@@ -159,17 +154,14 @@ class Selection:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the selection as JSON values, for events, traces and logs."""
+        said = {name: value for name, value in vars(self).items() if name not in _UNSAID}
         return {
             "shown": {name: self.reasons[name].to_dict() for name in self.names},
-            "hidden": self.hidden,
+            **said,
             "near_misses": {hit.name: round(float(hit.score), 4) for hit in self.near_misses},
-            "exposure": self.exposure,
-            "changed": self.changed,
-            "why": self.why,
             "revealed": list(self.revealed),
             "cut": list(self.cut),
             "alike": dict(self.alike),
-            "degraded": self.degraded,
             "evicted": list(self.evicted),
         }
 
@@ -248,10 +240,6 @@ class SelectionPolicy:
         return {name: Reason("previous") for name in plan.previous if name in present}
 
 
-_NEW_EACH_TURN: frozenset[ReasonKind] = frozenset({"rank", "previous", "fill"})
-"""Reasons that are about one ranking. All others hold on from one turn to the next."""
-
-
 def _recorded(plan: Plan, name: str) -> Reason:
     return plan.recorded.get(name, Reason("turn"))
 
@@ -261,7 +249,7 @@ def _dated(plan: Plan, name: str, reason: Reason) -> Reason:
     if reason.turn is not None or reason.kind == "turn":
         return reason
     before = plan.recorded.get(name)
-    if before is not None and before.kind == reason.kind and reason.kind not in _NEW_EACH_TURN:
+    if before is not None and before.kind == reason.kind and reason.kind not in _OF_ONE_RANKING:
         return before
     return Reason(reason.kind, reason.rank, reason.score, plan.turn)
 

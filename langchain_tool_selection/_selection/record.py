@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, TypeGuard, get_args
+from typing import Any, get_args
 
 from langchain_tool_selection._ground.messages import state_value
 from langchain_tool_selection._selection.pins import is_text, pins_in
@@ -14,7 +14,7 @@ from langchain_tool_selection._selection.policy import Reason, ReasonKind
 THREAD = "tool_selection_thread"
 
 _VERSION = 1
-_KINDS = frozenset(get_args(ReasonKind))
+_KINDS = get_args(ReasonKind)  # garbage may have no hash
 
 
 @dataclass(frozen=True)
@@ -86,17 +86,12 @@ class ThreadRecord:
         """Return the record as JSON values."""
         return {
             "version": _VERSION,
-            "key": self.key,
+            **vars(self),
             "matched": list(self.matched),
             "shown": list(self.shown),
-            "catalog": self.catalog,
-            "exposure": self.exposure,
             "array": list(self.array),
             "reveals": [[reveal.anchor, *reveal.names] for reveal in self.reveals],
-            "added": self.added,
-            "start": self.start,
             "overview": None if self.overview is None else dict(self.overview),
-            "turn": self.turn,
             "reasons": {name: reason.to_dict() for name, reason in self.reasons.items()},
             "definitions": dict(self.definitions),
         }
@@ -107,73 +102,58 @@ class ThreadRecord:
         value = state_value(state, THREAD)
         if not isinstance(value, Mapping) or value.get("version") != _VERSION:
             return _NEW
-        return cls(
-            key=_text_in(value, "key"),
-            matched=tuple(pins_in(value.get("matched"))),
-            shown=tuple(pins_in(value.get("shown"))),
-            catalog=_text_in(value, "catalog"),
-            exposure=_text_in(value, "exposure"),
-            array=tuple(pins_in(value.get("array"))),
-            reveals=_reveals_in(value.get("reveals")),
-            added=_count_in(value, "added"),
-            start=_text_in(value, "start"),
-            overview=_counts_in(value, "overview"),
-            turn=_count_in(value, "turn"),
-            reasons=_reasons_in(value.get("reasons")),
-            definitions=_texts_in(value.get("definitions")),
-        )
+        return cls(**{name: read(value.get(name)) for name, read in _READERS.items()})
 
 
 _NEW = ThreadRecord()
 
-
-def _reveals_in(value: Any) -> tuple[Reveal, ...]:
-    rows = map(pins_in, value if isinstance(value, list) else ())
-    return tuple(Reveal(row[0], tuple(row[1:])) for row in rows if len(row) > 1)
+# A reader takes whatever a checkpoint may hold. What it cannot read is as if it had not been there.
 
 
-def _counts_in(value: Mapping[str, Any], key: str) -> dict[str, int] | None:
-    counts = value.get(key)
-    if not isinstance(counts, Mapping):
-        return None
-    return {name: n for name, n in counts.items() if is_text(name) and type(n) is int and 0 <= n < 2**31}
+def _text(value: Any) -> str:
+    return value if is_text(value) else ""
 
 
-def _text_in(value: Mapping[str, Any], key: str) -> str:
-    text = value.get(key)
-    return text if is_text(text) else ""
+def _names(value: Any) -> tuple[str, ...]:
+    return tuple(pins_in(value))
 
 
-def _count_in(value: Mapping[str, Any], key: str) -> int:
-    count = value.get(key)
-    return count if _is_count(count) else 0
+def _count(value: Any) -> int | None:
+    return value if type(value) is int and 0 <= value < 2**31 else None
 
 
-def _is_count(value: Any) -> TypeGuard[int]:
-    return type(value) is int and 0 <= value < 2**31
+def _reveals(value: Any) -> tuple[Reveal, ...]:
+    rows = map(_names, value if isinstance(value, list) else ())
+    return tuple(Reveal(row[0], row[1:]) for row in rows if len(row) > 1)
 
 
-def _texts_in(value: Any) -> dict[str, str]:
-    if not isinstance(value, Mapping):
-        return {}
-    return {name: text for name, text in value.items() if is_text(name) and is_text(text)}
-
-
-def _reasons_in(value: Any) -> dict[str, Reason]:
-    if not isinstance(value, Mapping):
-        return {}
-    read = ((name, _reason_in(fields)) for name, fields in value.items() if is_text(name))
-    return {name: reason for name, reason in read if reason is not None}
-
-
-def _reason_in(value: Any) -> Reason | None:
+def _reason(value: Any) -> Reason | None:
     if not isinstance(value, Mapping) or value.get("kind") not in _KINDS:
         return None
-    rank, turn = value.get("rank"), value.get("turn")
     score: Any = value.get("score")
-    return Reason(
-        value["kind"],
-        rank if _is_count(rank) else None,
-        float(score) if type(score) in (int, float) and isfinite(score) else None,
-        turn if _is_count(turn) else None,
-    )
+    score = float(score) if type(score) in (int, float) and isfinite(score) else None
+    return Reason(value["kind"], _count(value.get("rank")), score, _count(value.get("turn")))
+
+
+def _by_name(value: Any, read: Callable[[Any], Any]) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        return {}
+    return {name: entry for name, one in value.items() if is_text(name) and (entry := read(one)) is not None}
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "key": _text,
+    "matched": _names,
+    "shown": _names,
+    "catalog": _text,
+    "exposure": _text,
+    "array": _names,
+    "reveals": _reveals,
+    "added": lambda value: _count(value) or 0,
+    "start": _text,
+    "overview": lambda value: _by_name(value, _count) if isinstance(value, Mapping) else None,
+    "turn": lambda value: _count(value) or 0,
+    "reasons": lambda value: _by_name(value, _reason),
+    "definitions": lambda value: _by_name(value, lambda one: one if is_text(one) else None),
+}
+"""How each field is read from graph state."""
