@@ -21,6 +21,7 @@ help:
 	@echo "make test-floor  all tests at the oldest versions that pyproject.toml allows"
 	@echo "make test-floor-deepagents  the tests of deep agents at the oldest deepagents"
 	@echo "make test-upstream  LangChain's own agent tests with this middleware in every agent (from PyPI)"
+	@echo "make test-clients  what real clients of all providers report, offline (installs them)"
 	@echo "make check       lint and types"
 	@echo "make audit       known advisories about any package of the environment (asks PyPI)"
 
@@ -57,6 +58,11 @@ test-floor:
 test-floor-deepagents:
 	@$(MAKE) test VENV=.venv-floor-deepagents GROUP=test-deepagents RESOLUTION=lowest-direct \
 	  ARGS="$(shell echo tests/integration_tests/test_deepagents*.py) tests/integration_tests/test_harness_tools.py"
+
+.PHONY: test-clients
+test-clients:
+	@$(MAKE) setup VENV=.venv-clients GROUP=test-clients
+	@.venv-clients/bin/python -m pytest -q -n0 -p no:cacheprovider --confcutdir tests/clients tests/clients
 
 .PHONY: test-upstream
 test-upstream:

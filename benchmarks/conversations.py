@@ -22,6 +22,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import PrivateAttr
 
 from benchmarks.datasets import Case, Dataset
+from langchain_tool_selection._tools.shapes import schema_of
 from langchain_tool_selection.testing import ModelCall, schema_name
 
 SYSTEM_PROMPT = "\n".join(
@@ -224,6 +225,9 @@ class Player:
     says what the user said, cut to a line. A second one in the same turn, for another tool, says a part of
     it: the next sentence or clause of three words or more. Calls come one at a time, and text comes last.
 
+    A tool that is shown without its schema is first called without arguments, which is wrong if it requires
+    any. A model guesses better than that, so that what such calls cost is an upper bound.
+
     Attributes:
         conversation: What the user says, and what is needed for it.
         tools: Every tool in the catalogue, by name.
@@ -260,13 +264,15 @@ class Player:
         """Return the model's next message."""
         bound = [schema_name(schema) for schema in sent.schemas if not schema.get("defer_loading")]
         visible = {*bound, *_revealed(sent.messages)}
+        stubs = {schema_name(schema) for schema in sent.schemas if _is_open(schema)}
         turn = sum(isinstance(message, HumanMessage) for message in sent.messages) - 1
         if turn != self._turn:
             self._begin(turn, visible)
         while self._open:
             wanted = self._open[0]
             if here := sorted(wanted & visible):
-                return self._call(here[0])
+                is_known = here[0] not in stubs or self._is_answered(here[0], sent.messages)
+                return self._call(here[0]) if is_known else self._guess(here[0])
             if self.proxy in bound and (found := _found(sent.messages)):
                 if here := sorted(wanted & {name for name, has_schema in found.items() if has_schema}):
                     return self._call(here[0], by_proxy=True)
@@ -299,10 +305,22 @@ class Player:
             return " ".join(self.tools[name].description.split()[:_PURPOSE_WORDS])
         return self._parts.pop(0) if self._parts else ""
 
+    @staticmethod
+    def _is_answered(name: str, messages: Sequence[Any]) -> bool:
+        """Whether the conversation has what the tool said, or its schema."""
+        said = any(isinstance(message, ToolMessage) and message.name == name for message in messages)
+        return said or _found(messages).get(name, False)
+
+    def _guess(self, name: str) -> AIMessage:
+        return self._say(name, {}) if self._arguments(name) else self._call(name)
+
+    def _arguments(self, name: str) -> Any:
+        function = convert_to_openai_tool(self.tools[name])["function"]
+        return arguments_for(function.get("parameters") or {})
+
     def _call(self, name: str, *, by_proxy: bool = False) -> AIMessage:
         self._close(reached=True)
-        function = convert_to_openai_tool(self.tools[name])["function"]
-        arguments = arguments_for(function.get("parameters") or {})
+        arguments = self._arguments(name)
         if by_proxy:
             return self._say(self.proxy, {"name": name, "arguments": arguments})
         return self._say(name, arguments)
@@ -346,6 +364,12 @@ def _found(messages: Sequence[Any]) -> dict[str, bool]:
             ):
                 found[name] = found.get(name, False) or bool(has_schema)
     return found
+
+
+def _is_open(schema: Mapping[str, Any]) -> bool:
+    """Whether a tool is shown without its schema."""
+    shown = schema_of(schema) or {}
+    return shown.get("additionalProperties") is True and not shown.get("properties")
 
 
 def _line(text: str) -> str:

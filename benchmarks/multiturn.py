@@ -39,6 +39,7 @@ from benchmarks import report
 from benchmarks.conversations import SYSTEM_PROMPT, Conversation, Player, conversations
 from benchmarks.datasets import Dataset, read_datasets
 from langchain_tool_selection import ToolIndex, ToolSelectionMiddleware
+from langchain_tool_selection._exposure.stubs import Stubs
 from langchain_tool_selection._ranking.index import CatalogView
 from langchain_tool_selection._ranking.protocol import Query
 from langchain_tool_selection.cost import Prices
@@ -193,9 +194,10 @@ STRATEGIES: dict[str, Strategy] = {
     "append (tool_reference)": lambda stage: (stage.claude("claude-sonnet-4-5"), _ours("append")),
     "append (additional_tools)": lambda stage: (stage.gpt(), _ours("append")),
     "proxy": lambda stage: (stage.claude(), _ours("proxy")),
+    "stubs": lambda stage: (stage.claude(), _ours("stubs")),
 }
 
-SHARED = {"everything", "proxy"}
+SHARED = {"everything", "proxy", "stubs"}
 """Ways whose tools array does not depend on what the user says: other conversations can have cached it."""
 
 
@@ -214,7 +216,8 @@ def play(name: str, player: Player, count: Callable[[str], int]) -> Row:
     for turn, case in enumerate(conversation.cases):
         agent.invoke({"messages": [HumanMessage(case.query, id=f"user_{turn:02d}")]}, config)
     main, selector = stage.meter, stage.selector_meter
-    warm = main.read_warm if name in SHARED else main.read
+    is_chosen = name == "stubs" and len(tools) > Stubs.most
+    warm = main.read_warm if name in SHARED and not is_chosen else main.read
     return {
         "calls": len(main.sent),
         "selector_calls": len(selector.sent),

@@ -27,10 +27,11 @@ COLOURS = {
     "grow": "#0969da",
     "append": "#116329",
     "proxy": "#1b7c83",
+    "stubs": "#7d4e00",
 }
 """One line each; all have a contrast of more than 4.5 to 1 on white. The other forms of append lie on it."""
 
-OURS = {"per_turn", "grow", "append", "proxy"}
+OURS = {"per_turn", "grow", "append", "proxy", "stubs"}
 
 _PANEL_TITLES = {
     "arcade": "Arcade: one tool a request",

@@ -4,6 +4,8 @@ from langchain_tool_selection._access.fingerprints import fingerprint_of as fing
 from langchain_tool_selection._access.rules import AccessRuntime as AccessRuntime
 from langchain_tool_selection._exposure.base import Exposure as Exposure
 from langchain_tool_selection._exposure.base import Rendered as Rendered
+from langchain_tool_selection._exposure.models import ModelFacts as ModelFacts
+from langchain_tool_selection._exposure.registry import ByModel as ByModel
 from langchain_tool_selection._ranking.index import CatalogView as CatalogView
 from langchain_tool_selection._ranking.index import ToolIndex as ToolIndex
 from langchain_tool_selection._ranking.lexical import LexicalRanker as LexicalRanker

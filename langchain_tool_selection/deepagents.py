@@ -23,10 +23,12 @@ from langgraph.types import Command
 
 from langchain_tool_selection._access.boundary import Question
 from langchain_tool_selection._access.rules import AccessRuntime
+from langchain_tool_selection._exposure.registry import was_stub
 from langchain_tool_selection._ground.log import logger
 from langchain_tool_selection._run.state import ToolSelectionState
 from langchain_tool_selection._selection.pins import PINS, pins_in
 from langchain_tool_selection._selection.record import THREAD, ThreadRecord
+from langchain_tool_selection._tools.definitions import stub_in
 from langchain_tool_selection._tools.shapes import is_deferred, is_harness_tool, name_of
 from langchain_tool_selection.middleware import ToolSelectionMiddleware
 
@@ -388,7 +390,12 @@ def _with_few_tools(request: Request) -> Request:
     """
     record = ThreadRecord.from_state(request.state)
     few = [tool for tool in request.tools if not _is_ours_to_hide(tool) or tool.name in record.shown]
-    return request.override(tools=few)
+    return request.override(tools=[_as_shown(tool, record) for tool in few])
+
+
+def _as_shown(tool: Any, record: ThreadRecord) -> Any:
+    is_stub = _is_ours_to_hide(tool) and was_stub(record, tool.name)
+    return stub_in({tool.name: tool}, tool.name) if is_stub else tool
 
 
 def _pinning(pins: Sequence[str], response: Answer) -> Response:

@@ -70,11 +70,12 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         ranker: A `Ranker`; LangChain `Embeddings`, fused with the default; or a scorer
             `(tool, query_tokens) -> float`. `None` means words: no model, no key, no download.
         hints: Examples, tags and domains that tools are searched by, by tool name; never sent.
-        exposure: How a selection reaches the model; providers cache a prompt by its beginning, and
+        exposure: How a selection reaches the model; most providers cache a prompt by its beginning, and
             the tools array comes first. `"per_turn"` selects the array anew for each user message.
             `"grow"` selects it once and then only appends. `"append"` selects it once and adds to the
             conversation instead, where the model allows it (otherwise as `"grow"`). `"proxy"` sends
-            what is always included, the search tool and `call_tool`. `"auto"` takes what suits the
+            what is always included, the search tool and `call_tool`. `"stubs"` sends all tools by name and
+            one line; a call that does not fit is answered with the schema. `"auto"` takes what suits the
             model of each call: see `docs/exposure.md`. An `Exposure` of your own is taken as it is.
         discovery: Settings of the search tool; `None` leaves it out, and what is hidden stays so.
         allow: Which tools a run may use: a function `(tool, AccessRuntime) -> bool`, sync or async, or a
@@ -158,7 +159,9 @@ class ToolSelectionMiddleware(AgentMiddleware[ToolSelectionState, Any, Any]):
         offered = OfferedTools(own, settings.always_include, settings.hints or (), index.document_of)
         self._calls = CallReader(settings, index, exposures, offered)
         self._planner = Planner(settings, definitions, own.names)
-        self._tool_calls = ToolCallReader(self._rules, audit, offered, search_tool, settings.access.enforce)
+        self._tool_calls = ToolCallReader(
+            self._rules, audit, offered, definitions, index.document_of, search_tool, settings.access.enforce
+        )
         self._collector = None if settings.collect is None else Collector(settings.collect)
 
     # Parts hold caches and locks, and the search tool is made by a function: a copy makes its own.

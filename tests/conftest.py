@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import examples
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 pytest_plugins = ["pytester"]
 
+
+collect_ignore = ["clients"]  # in an environment of their own: `make test-clients`
 
 WAYS = ("async", "sync")
 
@@ -24,8 +27,14 @@ def root() -> Path:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--every-way", action="store_true", help="run each case on the sync and the async path, not in turn"
+        "--every-way",
+        action="store_true",
+        help="run each case on the sync and the async path, not in turn, and properties on all their examples",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    examples.every_way = config.getoption("--every-way")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -2,8 +2,8 @@
 
 An exposure takes the request and what was selected, and gives back the request to send. It is the only
 place that decides what the `tools` array of a call holds and what else of the request tells the model
-about tools. Providers render tools ahead of all messages and cache by exact prefix, so a changed array
-makes a provider read the whole conversation anew, at full price. Exposures differ in how often they let
+about tools. Most providers render tools ahead of all messages and cache by exact prefix, so a changed array
+makes them read the whole conversation anew, at full price. Exposures differ in how often they let
 that happen, and in what they ask of the provider instead.
 
 `Exposure` is what the middleware needs of one. Those of this package stand one in a file, and in
@@ -12,7 +12,7 @@ that happen, and in what they ask of the provider instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -34,7 +34,7 @@ Tools: TypeAlias = Mapping[str, Any]
 ADDITION_SHARE = 0.5
 """What a tool must score to be added unasked, as a share of the best match."""
 
-_IN_THE_ARRAY: frozenset[ReasonKind] = frozenset({"core", "provider", "deferred", "discovery", "forced"})
+IN_THE_ARRAY: frozenset[ReasonKind] = frozenset({"core", "provider", "deferred", "discovery", "forced"})
 """Reasons that require a tool to be in the tools array, because it cannot be added later."""
 
 
@@ -132,13 +132,16 @@ class CallContext:
         traits: What is known of the model.
         messages: The conversation as it is sent.
         search_tool: The search tool's name; `None` without one.
-        call_tool: The name of the tool that calls others; `None` without one.
+        call_tool: The name of the tool that calls others; `None` if the agent has none.
+        is_strict: Whether tools are sent as strict ones, so that a call has the arguments of the schema that
+            was sent and no others.
     """
 
     traits: ModelTraits
     messages: Sequence[Any] = ()
     search_tool: str | None = None
     call_tool: str | None = None
+    is_strict: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,8 +149,9 @@ class OwnExposure(Exposure):
     """An exposure of this package, with what most of them have in common.
 
     Attributes:
-        uses_call_tool: Whether the model calls what it finds through `call_tool`, which the middleware then
-            registers with the agent.
+        uses_call_tool: Whether the model calls what it finds, if it is not in the array, through `call_tool`,
+            which the middleware then registers with the agent.
+        quotes_schemas: Whether the model reads the schema of what it finds in the search's answer.
         budget: How many tools a user message, and a thread, may add unasked.
     """
 
@@ -156,6 +160,7 @@ class OwnExposure(Exposure):
     ranks: ClassVar[bool] = True
     additions_reset_cache: ClassVar[bool] = False
     uses_call_tool: ClassVar[bool] = False
+    quotes_schemas: ClassVar[bool] = False
     budget: ClassVar[tuple[int, int]] = (0, 0)
 
     @classmethod
@@ -178,11 +183,26 @@ class OwnExposure(Exposure):
         return response
 
     @staticmethod
-    def constant_array(selection: Selection, tools: Tools, record: ThreadRecord) -> tuple[str, ...]:
-        """Return the names of the thread's constant array, and behind them what must be in it since."""
+    def constant_array(
+        selection: Selection,
+        tools: Tools,
+        record: ThreadRecord,
+        kinds: frozenset[ReasonKind] = IN_THE_ARRAY,
+        elsewhere: Collection[str] = (),
+    ) -> tuple[str, ...]:
+        """Return the names of the thread's constant array, and behind them what must be in it since.
+
+        Args:
+            selection: What the call shows.
+            tools: The tools of the request.
+            record: What earlier calls of the thread were sent.
+            kinds: Reasons that put a tool into the array also later.
+            elsewhere: Tools that stand in the conversation. A provider refuses a tool that is there twice.
+        """
         if not record.array:
             return selection.names
-        bound = [name for name in selection.names if selection.reasons[name].kind in _IN_THE_ARRAY]
+        later = [name for name in selection.names if name not in elsewhere]
+        bound = [name for name in later if selection.reasons[name].kind in kinds]
         # Ahead, because a cache mark goes on the last tool and must not be on a deferred one.
         ahead = [name for name in bound if selection.reasons[name].kind == "deferred"]
         return tuple(dict.fromkeys([*ahead, *(name for name in record.array if name in tools), *bound]))

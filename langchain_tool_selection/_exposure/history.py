@@ -38,7 +38,8 @@ def remembered(
     record = replace(before, matched=selection.matched, shown=selection.names, exposure=exposure.name)
     if exposure.keeps:  # a detour by another model changes nothing about what the thread keeps
         record = replace(record, array=rendered.array, reveals=rendered.reveals, added=added)
-        sent = {name: mark for name in record.visible if (mark := fingerprint_of(name))}
+        names = dict.fromkeys([*record.visible, *(rendered.bound or ())])
+        sent = {name: mark for name in names if (mark := fingerprint_of(name))}
         record = replace(record, definitions=sent)
     seen = dict.fromkeys([*record.visible, *selection.names])
     reasons = {n: why for n in seen if (why := selection.reasons.get(n) or before.reasons.get(n))}
@@ -81,7 +82,7 @@ def why_changed(
     """
     if not before.exposure:
         return None
-    then, now = _last_array(exposure, before), rendered.bound or rendered.array
+    then, now = _last_array(exposure, before, rendered), rendered.bound or rendered.array
     if before.exposure != exposure.name:
         return f"another model: exposure {before.exposure!r} before, {exposure.name!r} now"
     if then == now:
@@ -94,11 +95,14 @@ def why_changed(
     return f"added {', '.join(added)}" if added else "another order"
 
 
-def _last_array(exposure: Exposure, record: ThreadRecord) -> tuple[str, ...]:
+def _last_array(exposure: Exposure, record: ThreadRecord, rendered: Rendered) -> tuple[str, ...]:
     """Return the tools array of the thread's last call, in order, which this exposure was sent with."""
     if not exposure.keeps:
         return record.shown
-    return record.visible if exposure.additions_reset_cache else record.array
+    if exposure.additions_reset_cache:
+        return record.visible
+    # An exposure whose array is not the record's has all that it shows in one of its own.
+    return record.array if rendered.bound is None else record.shown
 
 
 def _why_rewritten(before: ThreadRecord, after: ThreadRecord, array: Sequence[str]) -> str:

@@ -33,6 +33,7 @@ class Proxy(OwnExposure):
     name = "proxy"
     ranks = False
     uses_call_tool = True
+    quotes_schemas = True
 
     @classmethod
     def of(cls, context: CallContext) -> Proxy | None:

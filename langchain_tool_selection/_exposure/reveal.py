@@ -8,18 +8,20 @@ middleware hands it to another model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import takewhile
 from typing import Any
 
 from langchain.agents.middleware.types import ModelRequest
+from langchain.agents.structured_output import ProviderStrategy
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
 from langchain_tool_selection._exposure.base import Request, Tools
 from langchain_tool_selection._exposure.transports.base import OURS, Place, Transport, answers_up_to
 from langchain_tool_selection._ground.messages import message_mark, state_value
+from langchain_tool_selection._ground.models import called_model
 from langchain_tool_selection._selection.pins import found_in
 from langchain_tool_selection._selection.record import Reveal
 from langchain_tool_selection._tools.shapes import fields_of, name_of
@@ -28,6 +30,20 @@ from langchain_tool_selection._tools.shapes import fields_of, name_of
 def is_anchor(message: Any) -> bool:
     """Whether tools can be revealed behind this message: providers want a user or a tool to have spoken."""
     return isinstance(message, HumanMessage | ToolMessage)
+
+
+def readable(messages: Sequence[Any]) -> Sequence[Any]:
+    """Return the messages that the provider still reads: those from its newest compaction on.
+
+    A provider that compacts a conversation itself says so in a block of the model's answer, and no longer
+    reads what stands before it.
+    """
+    for position in range(len(messages) - 1, -1, -1):
+        content = getattr(messages[position], "content", None)
+        blocks = content if isinstance(messages[position], AIMessage) and isinstance(content, list) else ()
+        if any(isinstance(block, dict) and block.get("type") == "compaction" for block in blocks):
+            return messages[position:]
+    return messages
 
 
 def newest_anchor(request: Request) -> Any:
@@ -68,7 +84,7 @@ def with_reveals(
         transport: The provider's form.
         search_tool: The search tool's name, for references that no search has found.
     """
-    places = list(_placed(request.messages, reveals, tools, transport.takes))
+    places = list(_placed(request, reveals, tools))
     hidden = (tool for name, tool in tools.items() if name not in array and isinstance(tool, BaseTool))
     # Ahead of the others, because a cache mark goes on the last tool and must not be on a deferred one.
     bound = [*transport.deferred(hidden), *(tools[name] for name in array)]
@@ -124,16 +140,23 @@ class _Revealing(ModelRequest[Any]):
         return ModelRequest(**{**fields_of(self), "messages": messages, "tools": tools})
 
 
-def _placed(
-    messages: Sequence[Any], reveals: Sequence[Reveal], tools: Tools, takes: Callable[[Any], bool]
-) -> Iterator[Place]:
-    position = {message_mark(message): index for index, message in enumerate(messages)}
+def _placed(request: Request, reveals: Sequence[Reveal], tools: Tools) -> Iterator[Place]:
+    position = {message_mark(message): index for index, message in enumerate(request.messages)}
     for reveal in reveals:
-        found = [tools[name] for name in reveal.names if takes(tools.get(name))]
+        found = [tools[name] for name in reveal.names if isinstance(tools.get(name), BaseTool)]
         if found and (anchor := position.get(reveal.anchor)) is not None:
             # Not between two messages that a provider takes for one, nor ahead of a turn that it drops.
-            later = takewhile(_is_passed_over, messages[anchor + 1 :])
-            yield Place(anchor, anchor + sum(1 for _ in later), found)
+            later = takewhile(_is_passed_over, request.messages[anchor + 1 :])
+            yield Place(anchor, anchor + sum(1 for _ in later), found, _as_bound(request, found))
+
+
+def _as_bound(request: Request, tools: Sequence[BaseTool]) -> list[dict[str, Any]]:
+    """Return the definitions of tools as the client sends them in the tools array: as strict as those are."""
+    settings, format_ = request.model_settings, request.response_format
+    if isinstance(format_, ProviderStrategy):
+        settings = {**format_.to_model_kwargs(), **settings}
+    bound: Any = called_model(request.model).bind_tools(list(tools), **settings)
+    return list(bound.kwargs["tools"])
 
 
 def _is_passed_over(message: Any) -> bool:

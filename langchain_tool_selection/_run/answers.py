@@ -46,6 +46,14 @@ _ERROR = 300
 # -- searches ----------------------------------------------------------------------------------------------
 
 
+def quoted(findings: Findings) -> list[str]:
+    """Return the tools of which the answer has the schema."""
+    quotes = findings.search.quotes_schemas
+    return [
+        one.name for one in findings.found[:_SCHEMAS] if quotes and one.name in findings.search.registered
+    ]
+
+
 def overview_of(domains: Mapping[str, int]) -> str:
     """Return domains with their numbers of tools on one line, the largest first; empty without any."""
     largest = sorted(domains.items(), key=lambda item: -item[1])[:_OVERVIEW]
@@ -64,23 +72,25 @@ def answer_to_search(findings: Findings, definitions: Definitions) -> str:
             return "No more searches for this request: use the tools that you have, or answer without one."
     if catalog is None:
         return "The tool catalogue has changed. Call this again with the same words."
-    if not findings.matches:
+    if not (findings.matches or findings.unusable):
         return _no_match(findings.search, catalog)
     return "\n".join(_about_matches(findings, catalog, definitions))
 
 
 def _about_matches(findings: Findings, catalog: CatalogView, definitions: Definitions) -> Iterator[str]:
-    if findings.found and findings.search.is_proxied:
-        yield _callable_by_proxy(findings, definitions)
+    if findings.found and findings.search.quotes_schemas:
+        yield from _with_schemas(findings, definitions)
     elif findings.found:
         yield _found(findings.found)
+    for name, why in findings.unusable.items():
+        yield f"`{one_line(name, _LINE)}` cannot be used with this model: {why}."
     if findings.visible:
         yield _already_available(findings)
     if findings.search.is_repeated and not findings.found:
         yield "Searching again with these words finds nothing else."
     yield from _about_twins(catalog, findings.found)
     yield from _about_names(findings, catalog)
-    if findings.search.asked.names and definitions.are_pruned and not findings.search.is_proxied:
+    if findings.search.asked.names and definitions.are_pruned and not findings.search.quotes_schemas:
         yield from _in_full(findings)
 
 
@@ -100,13 +110,17 @@ def _already_available(findings: Findings) -> str:
     return f"{names} {are} already available: call {one} directly.{other}"
 
 
-def _callable_by_proxy(findings: Findings, definitions: Definitions) -> str:
-    lines = [
-        f"- {_line(document)}\n  {_parameters(findings, document, place, definitions)}"
+def _with_schemas(findings: Findings, definitions: Definitions) -> Iterator[str]:
+    lines = {
+        document.name: f"- {_line(document)}\n  {_parameters(findings, document, place, definitions)}"
         for place, document in enumerate(findings.found)
-    ]
-    call = findings.search.settings.call_name
-    return f"Found {len(lines)}. Call by {call}(name, arguments), not directly:\n" + "\n".join(lines)
+    }
+    direct = [line for name, line in lines.items() if name not in findings.by_call_tool]
+    if direct:
+        yield f"Found {len(direct)}. Call by name:\n" + "\n".join(direct)
+    if by_call_tool := [line for name, line in lines.items() if name in findings.by_call_tool]:
+        call = f"{findings.search.settings.call_name}(name, arguments)"
+        yield f"Found {len(by_call_tool)}. Call by {call}, not directly:\n" + "\n".join(by_call_tool)
 
 
 def _parameters(findings: Findings, document: ToolDocument, place: int, definitions: Definitions) -> str:
@@ -117,7 +131,12 @@ def _parameters(findings: Findings, document: ToolDocument, place: int, definiti
         return f"parameters: {_parameter_names(document)}"
     if document.name in findings.search.asked.names:
         return f"parameters: {compact_parameters(definition_of(tool))}"
-    takes = f"parameters: {compact_parameters(definitions.of(tool))}"
+    return f"parameters: {_takes(tool, document, definitions)}"
+
+
+def _takes(tool: BaseTool, document: ToolDocument, definitions: Definitions) -> str:
+    """Return a tool's schema, pruned as it is where it is sent."""
+    takes = compact_parameters(definitions.of(tool))
     if '"properties":{}' in takes and document.parameters:  # all were pruned
         takes += f"; it also takes {_parameter_names(document)}"
     return takes
@@ -139,7 +158,7 @@ def _in_full(findings: Findings) -> Iterator[str]:
 
 
 def _about_names(findings: Findings, catalog: CatalogView) -> Iterator[str]:
-    matched = {document.name for document in findings.matches}
+    matched = {*findings.unusable, *(document.name for document in findings.matches)}
     names = findings.search.asked.names
     if unknown := _listed(name for name in names if name not in catalog.names):
         yield f"There is no tool named: {unknown}."
@@ -210,6 +229,16 @@ def with_alternatives(text: str, names: Sequence[str], search_tool: str | None) 
     return text if search_tool is None else f"{text} Find others with {search_tool}."
 
 
+def answer_to_stub(tool: BaseTool, document: ToolDocument, mistake: str, definitions: Definitions) -> str:
+    """Return the answer to a wrong call of a tool whose schema the model has not read."""
+    takes = _takes(tool, document, definitions)
+    return f"{_not_called(tool.name, mistake)} Call it again. It takes: {takes}"
+
+
+def _not_called(name: str, mistake: str) -> str:
+    return f"`{one_line(name, _NAME)}` was not called: {one_line(mistake, _ERROR)}."
+
+
 def answer_to_call_tool(
     name: str, arguments: object, known: Collection[str], registered: Mapping[str, BaseTool], search_tool: str
 ) -> str:
@@ -233,4 +262,4 @@ def answer_to_call_tool(
     if not mistake:
         return f"`{quoted}` was not called. Call it once more, with the same arguments."
     takes = compact_parameters(definition_of(tool))
-    return f"`{quoted}` was not called: {one_line(mistake, _ERROR)}. It takes: {takes}"
+    return f"{_not_called(name, mistake)} It takes: {takes}"

@@ -13,16 +13,18 @@ from functools import cached_property
 from typing import Any
 
 from langchain.agents.middleware.types import ModelRequest
+from langchain.agents.structured_output import AutoStrategy, ProviderStrategy
 from langchain_core.tools import BaseTool
 
 from langchain_tool_selection._access.boundary import Boundary
 from langchain_tool_selection._exposure.base import Exposure
 from langchain_tool_selection._exposure.models import ModelTraits
-from langchain_tool_selection._exposure.registry import ExposureChoice, was_ranked
+from langchain_tool_selection._exposure.registry import ExposureChoice, kept_by, was_ranked
 from langchain_tool_selection._ground.digest import digest
 from langchain_tool_selection._ground.log import WarnOnce
 from langchain_tool_selection._ground.messages import message_mark, state_value
 from langchain_tool_selection._ground.newest import ForNewest
+from langchain_tool_selection._ground.untrusted import one_line
 from langchain_tool_selection._ranking.index import CatalogView, ToolIndex
 from langchain_tool_selection._ranking.protocol import Query
 from langchain_tool_selection._ranking.query import Turn, conversation_query, read_turns, summary_query
@@ -31,6 +33,7 @@ from langchain_tool_selection._run.state import check_channels
 from langchain_tool_selection._selection.pins import Pins, current_pins
 from langchain_tool_selection._selection.policy import Reason
 from langchain_tool_selection._selection.record import ThreadRecord
+from langchain_tool_selection._tools.limits import LIMITS, NO_LIMITS, Limits
 from langchain_tool_selection._tools.offered import OfferedTools
 from langchain_tool_selection._tools.shapes import names_in_choice
 from langchain_tool_selection.portable import check_names
@@ -46,6 +49,8 @@ class Call:
         kept: Tools that are never hidden, with the reason.
         forced: Tools that `tool_choice` names, with the reason.
         record: What earlier calls of the thread decided.
+        searchable: What a search may look through: those tools, and what the model's provider does not take.
+        is_plain: Whether every provider takes all of the tools.
         domains: The domains in play; `None` for all.
         out_of_play: Names of tools of other domains, which are not searched.
         failures: What failed while the call was read, and what was done instead.
@@ -56,6 +61,8 @@ class Call:
     kept: Mapping[str, Reason]
     forced: Mapping[str, Reason]
     record: ThreadRecord
+    searchable: Mapping[str, Any]
+    is_plain: bool
     domains: Collection[str] | None
     out_of_play: frozenset[str]
     failures: tuple[str, ...]
@@ -69,12 +76,19 @@ class Call:
     @cached_property
     def traits(self) -> ModelTraits:
         """What is known of the model of this call."""
-        return ModelTraits.of(self.request.model, self.request.model_settings)
+        return self._reader.exposures.traits_of(self.request.model, self.request.model_settings)
+
+    @property
+    def limits(self) -> Limits:
+        """What the model's provider takes."""
+        return LIMITS.get(self.traits.limits, NO_LIMITS)
 
     @cached_property
     def exposure(self) -> Exposure | None:
         """How a selection is shown to the model of this call; `None` if there is no way to."""
-        return self._reader.exposures.of(self.traits, self.request.messages)
+        return self._reader.exposures.of(
+            self.traits, self.request.messages, is_strict=_holds_calls_to_schemas(self.request)
+        )
 
     @property
     def reads_answers(self) -> bool:
@@ -108,6 +122,13 @@ class Call:
         if any(turn.key for turn in self.turns):
             return conversation_query(self.turns)
         return summary_query(self.request.messages)
+
+    @property
+    def first_query(self) -> Query:
+        """What to search for at the thread's beginning, so that it is the same at any later call."""
+        first = next((turn for turn in reversed(self.turns) if turn.key), None)
+        is_asked = self._asked[0] is not None
+        return self.query if first is None or is_asked else conversation_query([first])
 
     @cached_property
     def key(self) -> str:
@@ -210,20 +231,25 @@ class CallReader:
             kept={name: Reason(kind) for name, kind in offer.never_hidden.items()},
             forced={n: Reason("forced") for n in names_in_choice(request.tool_choice) if n in tools},
             record=record,
+            searchable=tools,
+            is_plain=offer.is_plain,
             domains=None,
             out_of_play=frozenset(),
             failures=boundary.failures,
             _reader=self,
         )
+        if not offer.is_plain:
+            call = self._taken(call)
         return call if self.settings.domains is None else self._in_play(call)
 
     def catalog_of(self, call: Call) -> CatalogView:
         """Return what a search of the call may find: all that could be hidden, and all that is kept."""
         unsearched = self._offered.own.names | call.out_of_play
-        searched = (
-            tool for name, tool in call.tools.items() if name not in unsearched and isinstance(tool, BaseTool)
-        )
-        return self._catalogs.get(call.tools, lambda: self._index.sync(searched))
+        tools = call.searchable.items()
+        searched = (tool for name, tool in tools if name not in unsearched and isinstance(tool, BaseTool))
+        if call.out_of_play:
+            return self._index.sync(searched)
+        return self._catalogs.get(call.searchable, lambda: self._index.sync(searched))
 
     def own_query(self, request: ModelRequest[Any]) -> tuple[Query | None, str]:
         """Return what `Search.query` asks for, and what failed."""
@@ -236,6 +262,24 @@ class CallReader:
         except Exception as error:
             self._warn_once(*_raised("query", error, "The conversation is searched for instead."))
             return None, f"query= failed with {type(error).__name__}; searched for what was said"
+
+    def _taken(self, call: Call) -> Call:
+        """Return the call without the tools that its model's provider does not take."""
+        refused = {name: why for name, tool in call.tools.items() if (why := call.limits.why_not(tool))}
+        for name, why in refused.items():
+            self._warn_once(
+                f"{name} {why}",
+                "%r is left out for %s: %s. A request with it would be refused. Change its name or schema.",
+                one_line(name, 80),
+                call.traits.label,
+                why,
+            )
+        if not refused:
+            return call
+        rest = ({n: one for n, one in part.items() if n not in refused} for part in (call.kept, call.forced))
+        kept, forced = rest
+        tools = {name: tool for name, tool in call.tools.items() if name not in refused}
+        return replace(call, tools=tools, kept=kept, forced=forced)
 
     def _in_play(self, call: Call) -> Call:
         """Return the call with the tools of the domains that `domains=` gives."""
@@ -256,7 +300,7 @@ class CallReader:
         )
         # Where what was shown stays, it stays through a change of domains too: it cannot be found any
         # more, but its place in the prompt is kept.
-        stays = call.record.visible if call.exposure is not None and call.exposure.keeps else ()
+        stays = () if call.exposure is None else kept_by(call.exposure, call.record)
         tools = {n: tool for n, tool in call.tools.items() if n not in out_of_play or n in stays}
         return replace(call, tools=tools, domains=domains, out_of_play=out_of_play)
 
@@ -269,3 +313,11 @@ class CallReader:
 def _raised(setting: str, error: Exception, instead: str) -> tuple[str, str, Exception]:
     """Return what is said once of a setting's function that raised, with the key that it is said under."""
     return f"{setting} {type(error).__name__}", f"{setting}= raised %r. {instead}", error
+
+
+def _holds_calls_to_schemas(request: ModelRequest[Any]) -> bool:
+    """Whether tools are sent as strict ones: by setting, or for structured output on OpenAI's API."""
+    by_provider = isinstance(request.response_format, ProviderStrategy | AutoStrategy)
+    # OpenAI's client and its kin, which may be behind bound arguments.
+    is_openai = hasattr(getattr(request.model, "bound", request.model), "use_responses_api")
+    return bool(request.model_settings.get("strict")) or (by_provider and is_openai)

@@ -18,12 +18,12 @@ from pydantic import BeforeValidator, Field
 
 from langchain_tool_selection._access.audit import Audit, emit
 from langchain_tool_selection._access.boundary import Access, Boundary
-from langchain_tool_selection._run.answers import answer_to_search
+from langchain_tool_selection._run.answers import answer_to_search, quoted
 from langchain_tool_selection._run.finding import Asked, Search, as_list, as_text
 from langchain_tool_selection._run.own_tool import own_tool
 from langchain_tool_selection._run.search import SafeSearch, SearchResult
 from langchain_tool_selection._run.settings import Discovery
-from langchain_tool_selection._selection.pins import PINS
+from langchain_tool_selection._selection.pins import PINS, SCHEMAS
 from langchain_tool_selection._tools.definitions import Definitions
 
 # Models send a string for a list, a list for a string, or null. A search is too cheap to refuse for that.
@@ -61,7 +61,9 @@ def make_discovery_tool(
         return finish(runtime, started, await search.asearch(started.plan))
 
     def start(runtime: Any, boundary: Boundary, **arguments: Any) -> Search:
-        return Search(settings, Asked.of(arguments), runtime, boundary, search)
+        return Search(
+            settings, Asked.of(arguments), runtime, boundary, search=search, definitions=definitions
+        )
 
     def finish(runtime: Any, started: Search, result: SearchResult) -> Command[Any]:
         findings = started.findings(result.hits or ())
@@ -72,7 +74,7 @@ def make_discovery_tool(
             content=answer_to_search(findings, definitions),
             name=settings.name,
             tool_call_id=runtime.tool_call_id,
-            artifact={PINS: [*found]},
+            artifact={PINS: [*found], **({SCHEMAS: schemas} if (schemas := quoted(findings)) else {})},
         )
         return Command(update={PINS: [*found], "messages": [message]})
 

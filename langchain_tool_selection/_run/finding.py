@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from langchain_tool_selection._access.boundary import Boundary
-from langchain_tool_selection._exposure.registry import is_proxied
+from langchain_tool_selection._exposure.registry import quotes_schemas, was_stub
 from langchain_tool_selection._ground.messages import is_from_user, state_value, tool_calls
 from langchain_tool_selection._ranking.index import CatalogView, plain_domain
 from langchain_tool_selection._ranking.protocol import Hit, Query
@@ -20,7 +20,9 @@ from langchain_tool_selection._run.settings import Discovery
 from langchain_tool_selection._selection.pins import PINS, pins_in
 from langchain_tool_selection._selection.policy import Plan
 from langchain_tool_selection._selection.record import ThreadRecord
+from langchain_tool_selection._tools.definitions import Definitions
 from langchain_tool_selection._tools.documents import ToolDocument
+from langchain_tool_selection._tools.limits import LIMITS, NO_LIMITS
 
 _RELATIVE_SCORE = 0.5
 """A match that scores less than this share of the best one is not worth its tokens."""
@@ -77,13 +79,21 @@ class Search:
         runtime: The tool's runtime.
         boundary: What of the registered tools the run may use.
         search: Finds the catalogue of the last model call.
+        definitions: Knows which tools can be sent.
 
     Attributes:
         registered: The tools whose schemas can be quoted, by name.
     """
 
     def __init__(
-        self, settings: Discovery, asked: Asked, runtime: Any, boundary: Boundary, search: SafeSearch
+        self,
+        settings: Discovery,
+        asked: Asked,
+        runtime: Any,
+        boundary: Boundary,
+        *,
+        search: SafeSearch,
+        definitions: Definitions,
     ) -> None:
         self.asked = asked
         self.settings = settings
@@ -91,6 +101,7 @@ class Search:
         self._runtime = runtime
         self._boundary = boundary
         self._search = search
+        self._definitions = definitions
         self._record = ThreadRecord.from_state(runtime.state)
         self._messages = state_value(runtime.state, "messages") or []
 
@@ -109,19 +120,32 @@ class Search:
     def findings(self, hits: Sequence[Hit]) -> Findings:
         """Return what the search came to, given what ranking found, best first."""
         matches = [] if self.catalog is None else self._matches(self.catalog, hits)
-        found = tuple(document for document in matches if document.name not in self._visible)
-        visible = tuple(document for document in matches if document.name in self._visible)
-        return Findings(self, found, visible)
+        unusable = {document.name: why for document in matches if (why := self._why_not(document.name))}
+        usable = [document for document in matches if document.name not in unusable]
+        found = tuple(document for document in usable if document.name not in self._visible)
+        visible = tuple(document for document in usable if document.name in self._visible)
+        return Findings(self, found, visible, unusable)
+
+    def _why_not(self, name: str) -> str:
+        tool, limits = self.registered.get(name), LIMITS.get(self._record.limits, NO_LIMITS)
+        if tool is None:
+            return ""
+        # Where answers quote schemas, none has to be sent.
+        return limits.why_not(tool) if self.quotes_schemas else self._definitions.why_not(tool, limits)
 
     @cached_property
     def is_repeated(self) -> bool:
         """Whether the same was asked before since the user last wrote."""
         return sum(asked.gist == self.asked.gist for asked in self._searches()) > 1
 
+    def needs_call_tool(self, name: str) -> bool:
+        """Whether only `call_tool` can call a tool, and the model has it."""
+        return self.settings.call_name in self._record.shown and name not in self._record.shown
+
     @property
-    def is_proxied(self) -> bool:
-        """Whether the model calls what it finds through `call_tool`."""
-        return is_proxied(self._record)
+    def quotes_schemas(self) -> bool:
+        """Whether the model reads the schemas of what it finds in the answer."""
+        return quotes_schemas(self._record)
 
     @property
     def status(self) -> Status:
@@ -132,9 +156,10 @@ class Search:
 
     @cached_property
     def _visible(self) -> frozenset[str]:
-        # Behind a proxy a pin is a name without a schema, which the model may have forgotten.
-        pins = [] if self.is_proxied else pins_in(state_value(self._runtime.state, PINS))
-        return frozenset([*self._record.shown, *pins])
+        shown = (name for name in self._record.shown if not was_stub(self._record, name))
+        # Where answers quote schemas, a pin is a name without one, which the model may have forgotten.
+        pins = [] if self.quotes_schemas else pins_in(state_value(self._runtime.state, PINS))
+        return frozenset([*shown, *pins])
 
     def _matches(self, catalog: CatalogView, hits: Sequence[Hit]) -> list[ToolDocument]:
         asked, most, share = self.asked, self.settings.max_results, _RELATIVE_SCORE
@@ -145,8 +170,8 @@ class Search:
             # A domain alone asks what there is.
             hits = [Hit(name, 1.0) for name in catalog.names]
         inside = [hit for hit in hits if self._is_in_domain(catalog, hit.name)]
-        if self.is_proxied:
-            # There a search is all that the model sees of the tools, and a name costs little.
+        if self.quotes_schemas:
+            # There a search is all that the model sees of the schemas, and a name costs little.
             share, most = _RELATIVE_SCORE_BY_PROXY, 2 * most
         floor = inside[0].score * share if inside and inside[0].score > 0 else float("-inf")
         good = dict.fromkeys([*exact, *(hit.name for hit in inside if hit.score >= floor)])
@@ -193,11 +218,18 @@ class Findings:
         search: The search.
         found: The matches that the model does not see yet, best first.
         visible: The matches that it sees already, best first.
+        unusable: Why other matches cannot be used with this model, by their names.
     """
 
     search: Search
     found: tuple[ToolDocument, ...]
     visible: tuple[ToolDocument, ...]
+    unusable: Mapping[str, str]
+
+    @property
+    def by_call_tool(self) -> frozenset[str]:
+        """What of the found the model calls through `call_tool`, by name."""
+        return frozenset(one.name for one in self.found if self.search.needs_call_tool(one.name))
 
     @property
     def matches(self) -> tuple[ToolDocument, ...]:

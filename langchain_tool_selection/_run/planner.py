@@ -15,6 +15,7 @@ from langgraph.types import Command
 from langchain_tool_selection._access.audit import emit
 from langchain_tool_selection._exposure.base import ADDITION_SHARE, Exposure
 from langchain_tool_selection._exposure.history import remembered, state_update, why_changed
+from langchain_tool_selection._exposure.stubs import Stubs
 from langchain_tool_selection._ground.log import WarnOnce
 from langchain_tool_selection._ground.newest import ForNewest
 from langchain_tool_selection._ranking.query import is_topic_shift
@@ -28,6 +29,7 @@ from langchain_tool_selection._run.usage import CacheUsage
 from langchain_tool_selection._selection.policy import NEAR_MISSES, Plan, Reason, Selection, SelectionPolicy
 from langchain_tool_selection._selection.record import THREAD, ThreadRecord
 from langchain_tool_selection._tools.definitions import BoundTools, Definitions
+from langchain_tool_selection._tools.limits import FEWEST
 
 
 @dataclass(frozen=True)
@@ -87,14 +89,18 @@ class Planner:
 
     def plan(self, call: Call) -> Plan | None:
         """Return what stays and what to search for; `None` if all tools are to be sent."""
-        exposure = None if call.candidates <= self._activation.least else call.exposure
+        too_many = len(call.tools) > FEWEST and len(call.tools) > (call.limits.most or len(call.tools))
+        exposure = None if call.candidates <= self._activation.least and not too_many else call.exposure
         if exposure is None:
             return None
         model = call.traits.full_name
-        if self._activation.is_small(lambda: call.catalog, exposure, model):
+        if not too_many and self._activation.is_small(lambda: call.catalog, exposure, model):
             return None
         self._activation.compare(call.catalog, exposure, model)
         plan = self._what_stays(call, exposure)
+        if isinstance(exposure, Stubs):
+            plan = exposure.planned(plan, call.record)
+            return plan if plan.limit is None else replace(plan, query=call.first_query)
         if call.is_ranked or not exposure.ranks:
             return plan
         counted = (plan.kept, plan.pinned, plan.used, plan.shown)
@@ -113,9 +119,11 @@ class Planner:
         exposure = call.exposure if plan is not None else None
         if plan is None or exposure is None:
             return self._pass_through(call)
-        bound = self._bound(call)
+        bound = self._bound(call, exposure)
         plan = self._settled(call, plan, exposure, result)
-        selection = self._policy.select(plan, result.hits or ())
+        # Where all tools are shown, what matches is nothing to fall back on.
+        hits = () if isinstance(exposure, Stubs) else result.hits or ()
+        selection = self._policy.select(plan, hits)
         rendered = exposure.render(call.request, selection, bound, call.record)
         unasked = sum(
             reason.kind == "rank" and name not in plan.shown for name, reason in selection.reasons.items()
@@ -127,7 +135,7 @@ class Planner:
             selection=selection,
             rendered=rendered,
             added=0 if plan.max_additions is None else call.record.added + unasked,
-            fingerprint_of=lambda name: self._definitions.fingerprint(call.tools.get(name)),
+            fingerprint_of=lambda name: self._fingerprint(call, exposure, name),
         )
         why = why_changed(
             exposure, call.record, record, selection=selection, rendered=rendered, present=call.tools
@@ -149,15 +157,16 @@ class Planner:
     def _what_stays(self, call: Call, exposure: Exposure) -> Plan:
         record = call.record
         budget = self._token_budget(call)
-        tools = call.tools
         plan = Plan(
-            names=tuple(tools),
+            names=tuple(call.tools),
             kept={**call.forced, **call.kept},
-            recorded=record.reasons,
+            recorded=_reasons_in(record),
             previous=record.matched,
             turn=call.turn,
             token_budget=budget,
-            tokens=lambda name: self._definitions.tokens(tools[name], call.traits.full_name),
+            tokens=lambda name: self._tokens(call, exposure, name),
+            can_be_sent=lambda name: self._can_be_sent(call, exposure, name),
+            most=call.limits.most,
             alike=call.catalog.alike,
             catalog=call.catalog,
         )
@@ -196,6 +205,8 @@ class Planner:
             # Nothing could rank, and there is nothing to fall back on: hide nothing.
             plan = replace(plan, kept={name: Reason("fill") for name in plan.names})
         best = [hit.name for hit in result.hits or ()]
+        if isinstance(exposure, Stubs):
+            return exposure.settled(plan, best)
         resets = plan.max_additions and exposure.additions_reset_cache
         if resets and not is_topic_shift(call.turns, best, plan.shown):
             plan = replace(plan, max_additions=0)
@@ -213,19 +224,39 @@ class Planner:
             start=before.start if call.is_ranked and before.start else call.start,
             overview=call.overview if has_overview else before.overview,
             turn=call.turn,
+            limits=call.traits.limits,
         )
 
-    def _bound(self, call: Call) -> Mapping[str, Any]:
+    def _can_be_sent(self, call: Call, exposure: Exposure, name: str) -> bool:
+        """Whether a client can send a tool: as a stub it can always."""
+        is_stub = isinstance(exposure, Stubs) and name not in call.kept
+        return is_stub or self._definitions.is_readable(call.tools[name])
+
+    def _tokens(self, call: Call, exposure: Exposure, name: str) -> int:
+        """Return what a tool costs, as it would be shown."""
+        is_stub = isinstance(exposure, Stubs) and name not in call.kept
+        count = self._definitions.stub_tokens if is_stub else self._definitions.tokens
+        return count(call.tools[name], call.traits.full_name)
+
+    def _fingerprint(self, call: Call, exposure: Exposure, name: str) -> str:
+        """Return the fingerprint of what is sent of a tool; empty if there is no such tool any more."""
+        is_stub = isinstance(exposure, Stubs) and name not in call.kept
+        of = self._definitions.stub_fingerprint if is_stub else self._definitions.fingerprint
+        return of(call.tools.get(name))
+
+    def _bound(self, call: Call, exposure: Exposure) -> Mapping[str, Any]:
         """Return the tools as they are to be bound."""
         discovery = self._settings.discovery
-        if discovery is None or not (discovery.overview or self._definitions.are_pruned):
-            return BoundTools(call.tools, self._definitions)
-        described = {discovery.name: partial(_description, discovery, call)}
-        return BoundTools(call.tools, self._definitions, described)
+        longest, is_stubbed = call.limits.description, isinstance(exposure, Stubs)
+        if discovery is None or not (discovery.overview or self._definitions.are_pruned or is_stubbed):
+            return BoundTools(call.tools, self._definitions, longest=longest)
+        described = {discovery.name: partial(_description, discovery, call, is_stubbed=is_stubbed)}
+        return BoundTools(call.tools, self._definitions, described, longest=longest)
 
     def _pass_through(self, call: Call) -> Outcome:
         """Send what would be sent without this middleware: its search tool has nothing to find."""
-        shown, tools = self._whole.get(call.tools, lambda: self._all_of(call))
+        make = partial(self._all_of, call)
+        shown, tools = self._whole.get(call.tools, make) if call.is_plain else make()
         before = call.request.tools
         same = len(tools) == len(before) and all(map(operator.is_, tools, before))
         request = call.request if same else call.request.override(tools=tools)
@@ -245,9 +276,17 @@ class Planner:
 
     def _all_of(self, call: Call) -> tuple[dict[str, Any], list[Any]]:
         """Return all tools but our own, by name, and as they are to be bound."""
-        bound = BoundTools(call.tools, self._definitions)
+        longest = None if call.is_plain else call.limits.description
+        bound = BoundTools(call.tools, self._definitions, longest=longest)
         shown = {name: tool for name, tool in call.tools.items() if name not in self._own}
         return shown, [bound[name] for name in shown]
+
+
+def _reasons_in(record: ThreadRecord) -> Mapping[str, Reason]:
+    """Return why tools were shown with their schemas; that one was a stub is no reason to go on."""
+    if record.exposure != Stubs.name:
+        return record.reasons
+    return {name: why for name, why in record.reasons.items() if why.kind != "stub"}
 
 
 def _starts_anew(call: Call, plan: Plan, exposure: Exposure) -> bool:
@@ -265,7 +304,8 @@ def _starts_anew(call: Call, plan: Plan, exposure: Exposure) -> bool:
     return plan.token_budget is not None and sum(map(plan.tokens, shown)) > plan.token_budget
 
 
-def _description(discovery: Discovery, call: Call) -> str:
+def _description(discovery: Discovery, call: Call, *, is_stubbed: bool) -> str:
     """Return what the model is told of the search tool."""
+    said = discovery.description_beside_stubs if is_stubbed else discovery.description
     overview = overview_of(call.overview) if discovery.overview else ""
-    return f"{discovery.description} {overview}".strip()
+    return f"{said} {overview}".strip()

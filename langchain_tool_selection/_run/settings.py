@@ -123,6 +123,11 @@ _DESCRIPTION = (
     "Search all tools; your list shows only some of them. Call this when no listed tool fits, before you "
     "say that something cannot be done."
 )
+_ABOUT_STUBS = "Most tools are listed without their parameters; the answer has them."
+_STUBS_DESCRIPTION = (
+    f"Look up tools. {_ABOUT_STUBS} Call this when you do not know what a tool takes, and when no listed "
+    "tool fits, before you say that something cannot be done."
+)
 
 
 @dataclass(frozen=True)
@@ -132,14 +137,14 @@ class Discovery:
     Attributes:
         name: What the model calls it.
         description: What the model is told about it.
-        max_results: How many tools one search finds at most; twice as many behind a proxy, where most of
-            them come without their schema.
+        max_results: How many tools one search finds at most; twice as many where the exposure is "proxy" or
+            "stubs" and most of them come without their schema.
         overview: Whether the description also names the domains that there are, with their numbers of
             tools: once for a thread, as they were when it began, until one of them is no longer there.
         max_discoveries: How many searches there are for one user message; then the model is told to go
             on with what it has.
         call_name: What the model calls `call_tool`, with which it calls what it found where the
-            exposure is "proxy".
+            exposure is "proxy", or "stubs" and the tools array is full.
     """
 
     name: str = "discover_tools"
@@ -162,6 +167,13 @@ class Discovery:
             raise ValueError(f"Discovery.description must be a non-empty string, got {self.description!r}")
         check_count("Discovery.max_results", self.max_results, at_least=1)
         check_count("Discovery.max_discoveries", self.max_discoveries, at_least=1)
+
+    @property
+    def description_beside_stubs(self) -> str:
+        """What the model is told of the search tool where other tools are listed by name and one line."""
+        if self.description == _DESCRIPTION:
+            return _STUBS_DESCRIPTION
+        return f"{self.description} {_ABOUT_STUBS}"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -13,16 +13,19 @@ from langgraph.types import Command
 
 from langchain_tool_selection._access.audit import Audit
 from langchain_tool_selection._access.boundary import Access, Boundary
-from langchain_tool_selection._exposure.registry import is_proxied
+from langchain_tool_selection._exposure.registry import quotes_schemas, was_stub
 from langchain_tool_selection._ground.log import WarnOnce
 from langchain_tool_selection._ground.messages import is_from_user, state_value
 from langchain_tool_selection._ranking.query import Turn, read_turns
-from langchain_tool_selection._run.answers import no_such_tool, not_shown, with_alternatives
-from langchain_tool_selection._selection.pins import PINS, found_in, pins_in
+from langchain_tool_selection._run.answers import answer_to_stub, no_such_tool, not_shown, with_alternatives
+from langchain_tool_selection._selection.pins import PINS, SCHEMAS, found_in, pins_in, schemas_in
 from langchain_tool_selection._selection.record import ThreadRecord
+from langchain_tool_selection._tools.arguments import mistake_in, unknown_in
+from langchain_tool_selection._tools.definitions import Definitions
+from langchain_tool_selection._tools.documents import ToolDocument
 from langchain_tool_selection._tools.offered import OfferedTools
 
-Verdict = Literal["called", "access", "not shown", "unknown"]
+Verdict = Literal["called", "access", "not shown", "arguments", "unknown"]
 """What becomes of a call: it is made, or why it is not."""
 
 
@@ -34,6 +37,8 @@ class ToolCallReader:
         access: Narrows what middleware behind this one, and the tool, may see.
         audit: Is told what was called and refused.
         offered: The tools that requests offer; our own may always be called.
+        definitions: Has the schemas that answers quote.
+        document_of: Reads a tool.
         search_tool: The search tool's name; `None` without one.
         enforce: Whether a tool that the model was not shown is refused.
         warn_once: Says what other middleware forgot.
@@ -42,6 +47,8 @@ class ToolCallReader:
     access: Access
     audit: Audit
     offered: OfferedTools
+    definitions: Definitions
+    document_of: Callable[[Any], ToolDocument]
     search_tool: str | None
     enforce: bool
     warn_once: WarnOnce = field(default_factory=WarnOnce)
@@ -55,7 +62,10 @@ class ToolCallReader:
             verdict = "access"
         elif self.enforce and request.tool is not None and request.tool not in self.offered.own:
             verdict = "called" if _was_shown(request, record) else "not shown"
-        return ToolCall(request, narrowed, record, verdict, self)
+        mistake = ""
+        if verdict == "called" and request.tool not in self.offered.own:
+            mistake = _mistake_in(request, record)
+        return ToolCall(request, narrowed, record, "arguments" if mistake else verdict, mistake, self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +77,14 @@ class ToolCall:
         request: The call as middleware behind this one may see it.
         record: What the thread remembers.
         verdict: What becomes of it, as far as that is known before it is made.
+        mistake: What is wrong with its arguments, where the model could not know better; empty if nothing is.
     """
 
     original: ToolCallRequest
     request: ToolCallRequest
     record: ThreadRecord
     verdict: Verdict
+    mistake: str
     _reader: ToolCallReader
 
     @property
@@ -82,6 +94,8 @@ class ToolCall:
 
     def refusal(self) -> ToolMessage | None:
         """Return what is answered if the call is not made, and write so; `None` if it is made."""
+        if self.verdict == "arguments":
+            return self._answered_with_schema()
         return None if self.verdict == "called" else self._refused(self.verdict)
 
     @contextmanager
@@ -124,6 +138,18 @@ class ToolCall:
         listing = f" is not a valid tool, try one of [{registered}]."
         return isinstance(answer, ToolMessage) and listing in str(answer.content)
 
+    def _answered_with_schema(self) -> ToolMessage:
+        reader, tool = self._reader, self.original.tool
+        reader.audit.call("refused", self.original, "arguments")
+        document = reader.document_of(tool)
+        return ToolMessage(
+            answer_to_stub(tool, document, self.mistake, reader.definitions),  # type: ignore[arg-type]  # a stub's
+            name=self.name,
+            tool_call_id=self.original.tool_call["id"] or "",
+            status="error",
+            artifact={SCHEMAS: [self.name]},
+        )
+
     def _refused(self, why: Verdict) -> ToolMessage:
         self._reader.audit.call("refused", self.original, why)
         shown = self.record.shown if self.record.hides else ()
@@ -153,5 +179,19 @@ def _was_shown(request: ToolCallRequest, record: ThreadRecord) -> bool:
     name = request.tool_call["name"]
     if not record.hides or name in record.shown:
         return True
-    # Behind a proxy a tool is shown by finding it.
-    return is_proxied(record) and name in pins_in(state_value(request.state, PINS))
+    # Where answers quote schemas, a tool is shown by finding it.
+    return quotes_schemas(record) and name in pins_in(state_value(request.state, PINS))
+
+
+def _mistake_in(request: ToolCallRequest, record: ThreadRecord) -> str:
+    """Return what is wrong with a call whose schema the model has not read; empty if it is right, or it has.
+
+    A call by a model that has read the schema is the tool's own to judge, as where nothing is a stub.
+    """
+    tool, name = request.tool, request.tool_call["name"]
+    if tool is None or not was_stub(record, name):
+        return ""
+    messages = state_value(request.state, "messages") or []
+    is_read = any(name in schemas_in(message) for message in messages)
+    arguments = request.tool_call["args"]
+    return "" if is_read else mistake_in(tool, arguments) or unknown_in(tool, arguments)

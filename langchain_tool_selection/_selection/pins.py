@@ -10,6 +10,10 @@ from langchain_tool_selection._ground.messages import state_value, tool_calls
 
 PINS = "tool_selection_pinned"
 
+SCHEMAS = "tool_selection_schemas"
+"""Under this an answer's artifact names the tools whose schemas it quotes: what the model has read of them
+stands and goes with the answer, after a compaction too."""
+
 _MAX_NAME = 256
 """Longer strings are no tool's name: providers stop at 64 or 128 characters."""
 
@@ -83,5 +87,15 @@ def current_pins(state: Any, is_new: bool, present: Collection[str], max_pins: i
 
 
 def found_in(message: Any) -> list[str]:
+    """Return the tools that the answer of a search found; none for any other message."""
+    return _named_in(message, PINS)
+
+
+def schemas_in(message: Any) -> list[str]:
+    """Return the tools whose schemas an answer quotes; none for any other message."""
+    return _named_in(message, SCHEMAS)
+
+
+def _named_in(message: Any, key: str) -> list[str]:
     artifact = getattr(message, "artifact", None)
-    return pins_in(artifact.get(PINS)) if isinstance(artifact, Mapping) else []
+    return pins_in(artifact.get(key)) if isinstance(artifact, Mapping) else []

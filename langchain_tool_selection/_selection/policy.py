@@ -6,7 +6,7 @@ in registration order and gives back a `Selection`, which says of each name why 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 OfOneRanking = Literal["rank", "previous", "fill"]
 """Reasons that are about one ranking. All others hold on from one turn to the next."""
 ReasonKind = Literal[
-    OfOneRanking, "core", "provider", "deferred", "forced", "discovery", "pinned", "used", "turn", "all"
+    OfOneRanking,
+    "core",
+    "provider",
+    "deferred",
+    "forced",
+    "discovery",
+    "pinned",
+    "used",
+    "stub",
+    "turn",
+    "all",
 ]
 OnNoMatch = Literal["previous", "fill"]
 
@@ -41,8 +51,8 @@ class Reason:
             loads it on demand), "forced" (tool_choice names it), "discovery" (the search tool),
             "pinned" (found earlier), "used" (called in a recent turn), "rank" (among the best for the
             request), "previous" (nothing matched: kept from before), "fill" (nothing matched: first
-            by registration), "turn" (shown before, for a reason that was not recorded), "all" (nothing
-            is hidden).
+            by registration), "stub" (stands in the tools array by name and one line, with an open
+            schema), "turn" (shown before, for a reason that was not recorded), "all" (nothing is hidden).
         rank: 1 for the best; only for kind "rank".
         score: The ranker's score; likewise.
         turn: The user turn in which the tool came for this reason, 1 for the thread's first; `None` where
@@ -89,6 +99,8 @@ class Plan:
         token_budget: Tokens that all shown tools may take together; `None` for no limit. What must stay
             stays, even beyond it.
         tokens: Token count of each tool's definition, by tool name.
+        can_be_sent: Whether a tool's schema can be sent to a model at all, by tool name.
+        most: How many tools the provider takes in one request; `None` for any number.
         alike: For tools that say the same as others, the name that stands for all of them; such tools
             are shown one at a time.
         catalog: What is searched; `None` searches nothing.
@@ -109,6 +121,8 @@ class Plan:
     min_share: float = 0.0
     token_budget: int | None = None
     tokens: Callable[[str], int] = lambda name: 0
+    can_be_sent: Callable[[str], bool] = lambda name: True
+    most: int | None = None
     alike: Mapping[str, str] = field(default_factory=dict)
     catalog: CatalogView | None = None
     query: Query = field(default_factory=Query)
@@ -199,16 +213,17 @@ class SelectionPolicy:
             hits: What ranking found, best first; not looked at when the turn was ranked before.
         """
         present = frozenset(plan.names)
-        pinned = {name: Reason("pinned") for name in plan.pinned if name in present}
-        used = {name: Reason("used") for name in plan.names if name in plan.used}
-        kept = {**pinned, **plan.kept}
+        sent = plan.can_be_sent
+        pinned = {name: Reason("pinned") for name in plan.pinned if name in present and sent(name)}
+        used = {name: Reason("used") for name in plan.names if name in plan.used and sent(name)}
+        kept = {**pinned, **{name: reason for name, reason in plan.kept.items() if sent(name)}}
         floor = float("-inf") if self.min_score is None else self.min_score
         hits = [hit for hit in hits if hit.score >= floor and hit.name in present]
         # What has been shown stays, whatever brought it: the list must not shrink in between.
-        shown = {name: _recorded(plan, name) for name in plan.shown if name in present}
+        shown = {name: _recorded(plan, name) for name in plan.shown if name in present and sent(name)}
         admission = _Admission(plan, [*shown, *used, *kept])
         by_rank = self._by_rank(plan, hits, admission)
-        reasons = {**used, **shown, **by_rank, **kept}
+        reasons = _bounded(plan, {**used, **shown, **by_rank, **kept}, {*used, *kept})
         if not reasons:
             # Without a search tool, a model that is shown nothing can do nothing.
             fitting = _Admission(plan, ()).take(plan.names, max(1, self.top_k))
@@ -238,6 +253,20 @@ class SelectionPolicy:
         if self.on_no_match == "fill":
             return dict.fromkeys(admission.take(plan.names, most), Reason("fill"))
         return {name: Reason("previous") for name in plan.previous if name in present}
+
+
+_ROOM = 0.75
+"""Share of the most tools that is left when some have to go: their leaving makes the prompt cold."""
+
+
+def _bounded(plan: Plan, reasons: dict[str, Reason], stays: Collection[str]) -> dict[str, Reason]:
+    """Return as many of the tools as the provider takes. The oldest go first that nobody pinned or used."""
+    if plan.most is None or len(reasons) <= plan.most:
+        return reasons
+    most = max(len(stays), int(_ROOM * plan.most))
+    by_age = sorted(reasons, key=lambda name: (name in stays, reasons[name].turn or plan.turn))
+    gone = {*by_age[: len(reasons) - min(most, plan.most)]}
+    return {name: reason for name, reason in reasons.items() if name not in gone}
 
 
 def _recorded(plan: Plan, name: str) -> Reason:
@@ -274,7 +303,7 @@ class _Admission:
             if len(taken) >= most:
                 break
             group = self._plan.alike.get(name, name)
-            if name in self._kept:
+            if name in self._kept or not self._plan.can_be_sent(name):
                 continue
             if group in self._stands_for:
                 self.alike[name] = self._stands_for[group]
@@ -293,7 +322,7 @@ def _ordered(plan: Plan, shown: Mapping[str, Reason]) -> tuple[str, ...]:
     """Order the tools so that what is shown already keeps its place, and additions come last.
 
     Registration order first, then pins in the order they came. Within one user turn the list of the
-    call before is the beginning of the next one, because providers cache by prefix. Deferred tools go
+    call before is the beginning of the next one, because most providers cache by prefix. Deferred tools go
     ahead of all: a provider puts its cache mark on the last tool, and rejects it on a deferred one.
     """
     pins_last = [name for name in plan.pinned if name in shown and shown[name].kind == "pinned"]

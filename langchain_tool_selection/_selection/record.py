@@ -51,6 +51,7 @@ class ThreadRecord:
         reasons: Why each tool that the thread can see was shown, and since when.
         definitions: Under an exposure that keeps what a thread was shown: the fingerprint of the definition
             that it was sent of each tool, by name.
+        limits: The rules of the last model's provider on tools, a key of `LIMITS`; empty if unknown.
     """
 
     key: str = ""
@@ -66,6 +67,7 @@ class ThreadRecord:
     turn: int = 0
     reasons: Mapping[str, Reason] = field(default_factory=dict)
     definitions: Mapping[str, str] = field(default_factory=dict)
+    limits: str = ""
 
     @property
     def is_new(self) -> bool:
@@ -149,6 +151,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "exposure": _text,
     "array": _names,
     "reveals": _reveals,
+    "limits": _text,
     "added": lambda value: _count(value) or 0,
     "start": _text,
     "overview": lambda value: _by_name(value, _count) if isinstance(value, Mapping) else None,

@@ -24,6 +24,10 @@ _UNCHECKED = frozenset({"pattern", "$ref", "$dynamicRef", "$recursiveRef"})
 expression that never ends, or have it fetch an address, as jsonschema does for a reference."""
 
 
+_SAYS_MORE = frozenset({"patternProperties", "$ref", "allOf", "anyOf", "oneOf"})
+"""Keywords at a schema's root behind which there may be other arguments than its properties."""
+
+
 def as_arguments(value: Any) -> Any:
     """Return arguments as an object; models also write them as text, or leave them out."""
     if isinstance(value, str):
@@ -54,6 +58,23 @@ def mistake_in(tool: BaseTool, arguments: Any) -> str:
         return ""
     where = ".".join(map(str, wrong.absolute_path))
     return f"argument {where!r}: {wrong.message}" if where else str(wrong.message)
+
+
+def unknown_in(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
+    """Return which argument the schema does not name, where it says what there is; empty if it names all.
+
+    A tool passes such an argument over without a word, and what the model meant by it is lost.
+    """
+    try:
+        schema = parameters_of(tool)
+    except Exception:
+        return ""  # as in `mistake_in`
+    takes_more = schema.get("additionalProperties") or not _SAYS_MORE.isdisjoint(schema)
+    named = schema.get("properties")
+    if takes_more or not isinstance(named, Mapping):
+        return ""
+    unknown = next((name for name in arguments if name not in named), None)
+    return "" if unknown is None else f"there is no argument {unknown!r}"
 
 
 def _is_checkable(schema: Any) -> bool:

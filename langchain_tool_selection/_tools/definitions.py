@@ -13,10 +13,12 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from langchain_tool_selection._ground.digest import digest
 from langchain_tool_selection._ground.log import logger
-from langchain_tool_selection._ground.untrusted import visible
+from langchain_tool_selection._ground.sentences import first_paragraph, first_sentence
+from langchain_tool_selection._ground.untrusted import one_line, visible
+from langchain_tool_selection._tools.limits import Limits
 from langchain_tool_selection._tools.remembered import made_once, reading_of
 from langchain_tool_selection._tools.schema import SchemaPruning, prune_tool
-from langchain_tool_selection._tools.shapes import is_deferred, is_harness_tool
+from langchain_tool_selection._tools.shapes import is_deferred, is_harness_tool, openai_tool
 from langchain_tool_selection._tools.tokens import count_tokens
 
 
@@ -53,6 +55,14 @@ class Definitions:
             logger.warning("the schema of %r is nested too deeply to be pruned", tool.name)
             return definition
 
+    def is_readable(self, tool: Any) -> bool:
+        """Whether a client can send a tool. Logs once for each that none can."""
+        return not isinstance(tool, BaseTool) or bool(made_once(tool, "whole", _converted))
+
+    def why_not(self, tool: Any, limits: Limits) -> str:
+        """Return why a tool cannot be used with a model, as the end of a sentence; empty if it can."""
+        return limits.why_not(tool) or ("" if self.is_readable(tool) else "its schema cannot be sent")
+
     def bound(self, tool: Any) -> Any:
         """Return what to bind for a tool: itself, or a copy without what is pruned, invisible or endless.
 
@@ -86,6 +96,20 @@ class Definitions:
             lambda tool: digest(json.dumps(self.of(tool), sort_keys=True, default=str)),
         )
 
+    def stub_fingerprint(self, tool: Any) -> str:
+        """Return 16 hex digits over what is sent of a tool as a stub; empty for `None`."""
+        if not _can_be_stub(tool):
+            return self.fingerprint(tool)
+        return digest(json.dumps(_stub_definition(tool)))
+
+    def stub_tokens(self, tool: Any, model: str = "") -> int:
+        """Return what a tool costs in a request as a stub; see `tokens`."""
+        if not _can_be_stub(tool):
+            return self.tokens(tool, model)
+        return made_once(
+            tool, ("stub tokens", model), lambda tool: count_tokens([_stub_definition(tool)], model).tokens
+        )
+
     def warn_about_keep(self, tools: Iterable[Any]) -> None:
         """Say once what `SchemaPruning.keep` names and none of the tools has."""
         if self._prune is None or not self._prune.keep or self._checked:
@@ -109,13 +133,58 @@ class Definitions:
 
 
 def definition_of(tool: BaseTool) -> dict[str, Any]:
-    """Return a tool as an OpenAI dict, whole; one whose schema cannot be read without parameters."""
+    """Return a tool as an OpenAI dict, whole; one whose schema cannot be read without parameters. Shared."""
+    named = {"name": tool.name, "description": tool.description}
+    return made_once(tool, "whole", _converted) or {"type": "function", "function": named}
+
+
+def _converted(tool: BaseTool) -> dict[str, Any]:
+    """Return a tool as an OpenAI dict; empty if no client can send it."""
     try:
-        return convert_to_openai_tool(tool)
+        definition = convert_to_openai_tool(tool)
+        json.dumps(definition)
     except Exception as error:
-        # If the tool is sent, the client says so. If it stays hidden, nothing is wrong.
-        logger.warning("the schema of %r cannot be read, so it is not counted: %r", tool.name, error)
-        return {"type": "function", "function": {"name": tool.name, "description": tool.description}}
+        why = one_line(f"{type(error).__name__}: {error}", 200)
+        logger.warning("%r is left out: its schema cannot be sent to a model: %s", tool.name, why)
+        return {}
+    return definition
+
+
+OPEN_SCHEMA: Mapping[str, Any] = MappingProxyType(
+    {"type": "object", "properties": {}, "additionalProperties": True}
+)
+"""A schema that takes any arguments. `properties` is there because OpenAI refuses an object without it."""
+
+_STUB_LINE = 200
+"""Characters of a stub's description: 97 of 100 real ones begin with a shorter sentence."""
+
+
+def stub_in(tools: Mapping[str, Any], name: str) -> Any:
+    """Return a copy of a tool for the model alone: its name, the first sentence about it, an open schema.
+
+    A tool that no schema is sent of, such as one that takes free text, is bound as it is.
+    """
+    tool = tools.whole(name) if isinstance(tools, BoundTools) else tools[name]
+    if not _can_be_stub(tool):
+        return tools[name]
+    return tool.model_copy(update={"args_schema": dict(OPEN_SCHEMA), "description": _stub_line(tool)})
+
+
+def _can_be_stub(tool: Any) -> bool:
+    return isinstance(tool, BaseTool) and (tool.metadata or {}).get("type") != "custom_tool"
+
+
+def _stub_line(tool: BaseTool) -> str:
+    return made_once(
+        tool,
+        "stub line",
+        lambda tool: one_line(first_sentence(first_paragraph(tool.description or "")), _STUB_LINE),
+    )
+
+
+def _stub_definition(tool: BaseTool) -> dict[str, Any]:
+    shown = {"name": tool.name, "description": _stub_line(tool), "parameters": dict(OPEN_SCHEMA)}
+    return openai_tool(shown)
 
 
 def _visible_changes(tool: BaseTool) -> dict[str, Any]:
@@ -153,6 +222,7 @@ class BoundTools(Mapping[str, Any]):
         tools: The tools.
         definitions: Prunes them.
         described: What gives another description than a tool's own, by the tool's name.
+        longest: How many characters the provider takes of a description; `None` for any number.
     """
 
     def __init__(
@@ -160,17 +230,28 @@ class BoundTools(Mapping[str, Any]):
         tools: Mapping[str, Any],
         definitions: Definitions,
         described: Mapping[str, Callable[[], str]] = MappingProxyType({}),
+        *,
+        longest: int | None = None,
     ) -> None:
         self._tools = tools
         self._definitions = definitions
         self._described = described
+        self._longest = longest
         definitions.warn_about_keep(tools.values())
 
     def __getitem__(self, name: str) -> Any:
         tool = self._tools[name]
         if name in self._described:
-            return tool.model_copy(update={"description": self._described[name]()})
-        return self._definitions.bound(tool)
+            tool = tool.model_copy(update={"description": self._described[name]()})
+        else:
+            tool = self._definitions.bound(tool)
+        if self._longest and isinstance(tool, BaseTool) and len(tool.description) > self._longest:
+            tool = tool.model_copy(update={"description": f"{tool.description[: self._longest - 1]}…"})
+        return tool
+
+    def whole(self, name: str) -> Any:
+        """Return a tool as it came. To prune its schema may take milliseconds."""
+        return self._tools[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tools)

@@ -1,37 +1,17 @@
-"""What may be a tool's name, by provider.
+"""What may be a tool's name, whichever provider it is sent to.
 
-The default answer is for any provider: an agent may change its model, and a name that no provider takes is of
-no use to it.
+The answers are for any provider: an agent may change its model, and a name that no provider takes is of no
+use to it. `limits` has the rules of each.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from typing import NamedTuple
 
+from langchain_tool_selection._tools.limits import LIMITS
 
-class NameRule(NamedTuple):
-    """The names of tools that a provider takes, as its reference has it.
-
-    Attributes:
-        provider: The provider, as people write it.
-        pattern: Matches the whole name.
-    """
-
-    provider: str
-    pattern: re.Pattern[str]
-
-
-NAME_RULES = {
-    "openai": NameRule("OpenAI", re.compile(r"[a-zA-Z0-9_-]{1,64}")),
-    "anthropic": NameRule("Anthropic", re.compile(r"[a-zA-Z0-9_-]{1,128}")),
-    "bedrock": NameRule("Bedrock", re.compile(r"[a-zA-Z0-9_-]{1,64}")),
-    "gemini": NameRule("Gemini", re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")),
-}
-"""The rules, one line a provider."""
-
-_ANY = re.compile("|".join(rule.pattern.pattern for rule in NAME_RULES.values()))
+_ANY = re.compile("|".join(limits.names.pattern for limits in LIMITS.values()))
 
 POSSIBLE = "1 to 128 ASCII letters, digits, '_' or '-'; with '.' or ':' up to 64, a letter or '_' first"
 """What at least one provider takes, in words."""
@@ -40,25 +20,21 @@ PORTABLE = "1 to 64 ASCII letters, digits, '_' or '-', a letter or '_' first"
 """What every provider takes, in words."""
 
 
-def is_possible_name(name: object, provider: str | None = None) -> bool:
-    """Whether a provider takes a tool's name.
-
-    Args:
-        name: The name. What is no string is no name.
-        provider: A key of `NAME_RULES`; `None` asks whether there is any provider that takes it.
-    """
-    pattern = _ANY if provider is None else NAME_RULES[provider].pattern
-    return isinstance(name, str) and pattern.fullmatch(name) is not None
+def is_possible_name(name: object) -> bool:
+    """Whether any provider takes a tool's name. What is no string is no name."""
+    return isinstance(name, str) and _ANY.fullmatch(name) is not None
 
 
 def is_portable_name(name: object) -> bool:
     """Whether every provider takes a tool's name."""
-    return isinstance(name, str) and not refused_by(name)
+    return isinstance(name, str) and all(limits.names.fullmatch(name) for limits in LIMITS.values())
 
 
 def refused_by(name: str) -> list[str]:
     """Return the providers that refuse a tool's name, as people write them."""
-    return [rule.provider for rule in NAME_RULES.values() if not rule.pattern.fullmatch(name)]
+    # Azure takes what OpenAI takes.
+    rules = [limits for key, limits in LIMITS.items() if key != "azure"]
+    return [limits.provider for limits in rules if not limits.names.fullmatch(name)]
 
 
 def portable_name(name: str) -> str:

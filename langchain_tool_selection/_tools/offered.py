@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import chain
+from operator import eq, is_
 from typing import Any, Literal
 
 from langchain_core.tools import BaseTool
 
 from langchain_tool_selection._ground.log import WarnOnce
 from langchain_tool_selection._tools.documents import ToolDocument
+from langchain_tool_selection._tools.limits import FEWEST, is_plain
 from langchain_tool_selection._tools.patterns import Patterns
 from langchain_tool_selection._tools.shapes import is_deferred, is_harness_tool, name_of, tools_by_name
 
@@ -44,14 +48,25 @@ class Offer:
     Attributes:
         tools: The tools by name, in their order.
         never_hidden: Those that are never hidden, and why.
-        read: All tools of the request, which keeps their identities theirs.
-        state: What they held when they were read, as `_state_of` has it; `None` if that is not known.
+        is_plain: Whether every provider takes all of them.
+        read: All tools of the request.
+        held: What each of them held then; empty if that is not known.
     """
 
     tools: Mapping[str, Any]
     never_hidden: Mapping[str, NeverHidden]
+    is_plain: bool = True
     read: Sequence[Any] = ()
-    state: Any = None
+    held: Sequence[dict[str, Any]] = ()
+
+    def is_of(self, tools: Sequence[Any]) -> bool:
+        """Whether these are the tools that were read, and none has changed since."""
+        if not len(tools) == len(self.read) == len(self.held) or not all(map(is_, tools, self.read)):
+            return False
+        try:
+            return all(map(eq, map(vars, tools), self.held))
+        except Exception:  # metadata may hold what cannot be compared, such as arrays
+            return False
 
 
 class OfferedTools:
@@ -90,11 +105,20 @@ class OfferedTools:
         Raises:
             ValueError: the agent has another tool by the name of one of ours, and ours is not there.
         """
-        state, latest = _state_of(permitted), self.latest
-        if _is_unchanged(state, latest.state):
+        latest = self.latest
+        if latest.is_of(permitted):
             return latest
         tools = self._by_name(permitted)
-        self.latest = offer = Offer(tools, self._never_hidden(tools), tuple(permitted), state)
+        held = []
+        with suppress(Exception):  # a provider's dict holds nothing by attribute; others cannot be copied
+            held = [*map(_held_by, permitted)]
+        self.latest = offer = Offer(
+            tools,
+            self._never_hidden(tools),
+            is_plain=len(tools) <= FEWEST and all(map(is_plain, tools.values())),
+            read=tuple(permitted),
+            held=held,
+        )
         return offer
 
     def _by_name(self, permitted: Sequence[Any]) -> dict[str, Any]:
@@ -149,25 +173,11 @@ class OfferedTools:
                 )
 
 
-def _state_of(tools: Sequence[Any]) -> Any:
-    """Return what tells whether tools are those of another moment, and unchanged; `None` with dicts.
+def _held_by(tool: Any) -> dict[str, Any]:
+    """Return what a tool holds, as it is at this moment.
 
-    Extras and tags are small, and people change them in place. All else counts as changed if it is replaced.
+    Extras and tags are small, and people change them in place, so they are copied. All else counts as changed
+    if it is replaced.
     """
-    try:
-        held = [*map(vars, tools)]
-    except TypeError:
-        return None
-    in_place = [
-        (place, one.get("extras"), one.get("tags"))
-        for place, one in enumerate(held)
-        if one.get("extras") or one.get("tags")
-    ]
-    return [*map(id, tools)], [tuple(one.values()) for one in held], repr(in_place)
-
-
-def _is_unchanged(state: Any, before: Any) -> bool:
-    try:
-        return state is not None and bool(state == before)
-    except Exception:  # metadata may hold what cannot be compared, such as arrays
-        return False
+    held = dict(vars(tool))
+    return held | {key: deepcopy(held[key]) for key in ("extras", "tags") if held.get(key)}

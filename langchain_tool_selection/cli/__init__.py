@@ -12,6 +12,7 @@ from langchain_tool_selection.cli._eval import evaluate
 from langchain_tool_selection.cli._generate import generate_cases
 from langchain_tool_selection.cli._lint import lint
 from langchain_tool_selection.cli._search import search
+from langchain_tool_selection.cli._verify import verify
 
 app = typer.Typer(
     help="Show an agent only the tools that matter now, and let it find the rest.",
@@ -22,5 +23,5 @@ app = typer.Typer(
 )
 app.command()(search)
 app.command("eval")(evaluate)
-for command in (lint, cost, generate_cases, run_agent, demo):
+for command in (lint, cost, verify, generate_cases, run_agent, demo):
     app.command()(command)

@@ -15,7 +15,9 @@ from langchain_tool_selection.evals._results import listed
 _SHOWN = 10
 """Conversations under one exposure that went wrong and that people are shown."""
 
-_EXPOSURES_HELP = "Ways of showing tools, with commas: none (all tools), auto, per_turn, grow, append, proxy."
+_EXPOSURES_HELP = (
+    "Ways of showing tools, with commas: none (all tools), auto, per_turn, grow, append, proxy, stubs."
+)
 _MIN_ACCURACY_HELP = "A gate, such as 0.9: the share of cases whose tools are all called, for all but none."
 _EXECUTE_HELP = (
     "REALLY RUN the tools that the model calls, of a module or of MCP servers, with all that they do. "

@@ -1,14 +1,16 @@
 """What each way of showing tools costs under prompt caching, and from which catalogue on it pays.
 
-Providers cache an exact prefix, and tools stand before the conversation in it. A call whose tools are
+Most providers cache an exact prefix, and tools stand before the conversation in it. A call whose tools are
 those of the call before reads the prefix at a fraction of its price and pays in full for what is new; a
 call whose tools changed pays again for everything, the conversation included. So sending fewer tools can
 cost more. This module plays one thread (`Workload`) through, call by call, and adds up what a model
-with given `Prices` charges.
+with given `Prices` charges. Where a changed array keeps the rest of the prompt cached, set
+`Prices.keeps_changed`: then only the array is paid for again.
 
-Costs are in uncached input tokens: one that is read from the cache counts `Prices.read`, one that is
-written to it `Prices.write`. Left out are output, latency, caches that expire, prompts too short to be
-cached, and prefixes that several threads share.
+Costs are in uncached input tokens of a short prompt: one that is read from the cache counts `Prices.read`,
+one that is written to it `Prices.write`, and those of a long prompt count `Tier.factor` times as much. Left
+out are output, latency, caches that expire, prompts too short to be cached, and prefixes that several
+threads share.
 
 Example:
     >>> prices = Prices(read=0.1, write=1.25)
@@ -21,25 +23,26 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from html import escape
-from math import inf, isfinite
+from math import inf, isclose, isfinite
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from langchain_tool_selection._exposure.base import Exposure as ExposureObject
 from langchain_tool_selection._exposure.base import OwnExposure
 from langchain_tool_selection._exposure.registry import EXPOSURES, ExposureName
+from langchain_tool_selection._exposure.stubs import Stubs
 from langchain_tool_selection._ground.models import full_model_name
 from langchain_tool_selection._ground.settings import check_choice, check_count, check_function
 from langchain_tool_selection._tools.shapes import as_openai_tool
 from langchain_tool_selection._tools.tokens import count_tokens as approximate_count
-from langchain_tool_selection.cost.prices import DEFAULT_PRICES, Prices, prices_of
+from langchain_tool_selection.cost.prices import DEFAULT_PRICES, Prices, Tier, prices_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 __all__ = [
-    "DEFAULT_PRICES", "CostEstimate", "CostRow", "Exposure", "Prices", "Workload", "break_even",
+    "DEFAULT_PRICES", "CostEstimate", "CostRow", "Exposure", "Prices", "Tier", "Workload", "break_even",
     "estimate_cost", "input_cost", "prices_of",
 ]  # fmt: skip
 
@@ -51,12 +54,17 @@ Exposure = Literal["everything", "once", "per_call", ExposureName]
 - "per_call", "per_turn": selected anew for each model call, or each user message; never searched.
 - "grow": selected once; what a search reveals is added to the tools, so the prefix changes.
 - "append": selected once; what a search reveals is added to the conversation, so the prefix stays.
+- "stubs": all tools by name and one line; a call that does not fit is answered with the tool's schema.
 - "proxy": as "append", by a search tool and a call tool that are always there. It costs the same here: the
   schemas are read from the conversation either way, and the call tool itself is about 100 tokens.
 """
 
 _REVEALED = 5
 """How many tools a search reveals at most: `Discovery.max_results`."""
+
+_STUB = 60
+"""Tokens of a stub: a name, a sentence, an open schema. In twelve sets of tools the mean is 52 to 70, at four
+characters a token."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,10 @@ class Workload:
         search: What a search adds: the query, and the names that it found.
         shown: The tools that are shown by selection.
         reveal: The tools that one search reveals.
+        stubs: All tools by name and one line, under "stubs": 60 tokens each, up to 120 tools.
+        wrong_calls: Calls of stubs that do not fit, in the thread; not tokens. Each takes a model call more,
+            and the one after that reads the tool's schema. By default every second call of a tool is one, as
+            in `benchmarks.multiturn`, where a model that guesses nothing is wrong that often.
     """
 
     turns: int = 10
@@ -86,6 +98,13 @@ class Workload:
     search: int = 150
     shown: int = 2_000
     reveal: int = 1_200
+    stubs: int = 7_200
+    wrong_calls: int = 10
+
+    @property
+    def schema(self) -> int:
+        """Tokens of one tool, of average size."""
+        return round(self.reveal / _REVEALED)
 
     def __post_init__(self) -> None:
         for field, value in vars(self).items():
@@ -100,18 +119,27 @@ class _Way(NamedTuple):
         changes_at: When the tools array is selected anew.
         changes_array: Whether what a search reveals changes the tools array, so that nothing of the prompt
             is read from the cache. Otherwise it is added to the conversation, and paid there.
+        stubs: Whether all tools are shown by name and one line, and wrong calls stand for searches.
     """
 
     searches: bool = False
     changes_at: Literal["never", "turn", "call"] = "never"
     changes_array: bool = False
+    stubs: bool = False
+
+    def lookups(self, workload: Workload) -> tuple[int, int]:
+        """Return how often the model is shown more of the tools in a thread, and the tokens of one time."""
+        if self.stubs:
+            return workload.wrong_calls, workload.schema
+        return workload.reveals if self.searches else 0, workload.reveal
 
     @classmethod
     def of(cls, exposure: ExposureObject | type[OwnExposure]) -> _Way:
         # One that selects anew finds the tools by rank, so its searches are left out.
         if not exposure.keeps:
             return cls(changes_at="turn")
-        return cls(searches=True, changes_array=exposure.additions_reset_cache)
+        is_stubs = getattr(exposure, "name", "") == Stubs.name
+        return cls(searches=True, changes_array=exposure.additions_reset_cache, stubs=is_stubs)
 
 
 _WAYS: Mapping[str, _Way] = {
@@ -145,11 +173,35 @@ def input_cost(
     if not catalog >= 0:
         raise ValueError(f"catalog must be 0 tokens or more, got {catalog!r}")
     hides = exposure != "everything" and catalog > workload.shown
-    way, tools = (way, workload.shown) if hides else (_Way(), catalog)
-    return sum(
-        (prices.write if is_cold else prices.read) * prefix + prices.write * new
-        for prefix, new, is_cold in _calls(way, tools, workload)
-    )
+    shown = workload.stubs if way.stubs else workload.shown
+    way, tools = (way, shown) if hides else (_Way(), catalog)
+    return sum(_cost_of(call, prices) for call in _calls(way, tools, workload))
+
+
+class _Call(NamedTuple):
+    """What a model call is sent, in tokens.
+
+    Attributes:
+        tools: The tools array.
+        history: The system prompt, and what earlier calls added to the conversation.
+        new: What this call adds.
+        is_first: Whether nothing of it can be in the cache.
+        is_changed: Whether the tools array differs from the last call's.
+    """
+
+    tools: float
+    history: int
+    new: int
+    is_first: bool
+    is_changed: bool
+
+
+def _cost_of(call: _Call, prices: Prices) -> float:
+    tools = prices.write if call.is_first or call.is_changed else prices.read
+    is_cold = call.is_first or (call.is_changed and not prices.keeps_changed)
+    history = prices.write if is_cold else prices.read
+    cost = tools * call.tools + history * call.history + prices.write * call.new
+    return cost * prices.factor_at(call.tools + call.history + call.new)
 
 
 def _way(exposure: Exposure | ExposureObject) -> _Way:
@@ -159,23 +211,23 @@ def _way(exposure: Exposure | ExposureObject) -> _Way:
     return _WAYS[exposure]
 
 
-def _calls(way: _Way, tools: float, workload: Workload) -> Iterator[tuple[float, int, bool]]:
-    """Yield what each model call is sent: tokens of its prefix, of what is new, and if the prefix is cold."""
+def _calls(way: _Way, tools: float, workload: Workload) -> Iterator[_Call]:
     history = workload.system
-    every_turn, once_more = divmod(workload.reveals, workload.turns)
+    lookups, reveal = way.lookups(workload)
+    every_turn, once_more = divmod(lookups, workload.turns)
     revealed = False
     for turn in range(workload.turns):
-        searches = every_turn + (turn < once_more) if way.searches else 0
+        searches = every_turn + (turn < once_more)
         steps = [workload.search] * searches + [workload.step] * (workload.calls_per_turn - 1)
         for position, added in enumerate([workload.message, *steps]):
             changed = way.changes_at == "call" or (way.changes_at == "turn" and position == 0)
             new = added
             if revealed and way.changes_array:
-                tools += workload.reveal
+                tools += reveal
                 changed = True
             elif revealed:
-                new += workload.reveal
-            yield tools + history, new, changed or turn == position == 0
+                new += reveal
+            yield _Call(tools, history, new, turn == position == 0, changed)
             history += new
             revealed = 0 < position <= searches
 
@@ -188,11 +240,32 @@ def break_even(exposure: Exposure | ExposureObject, workload: Workload, prices: 
     Raises:
         ValueError: `exposure` is unknown.
     """
-    # The cost of "everything" is a straight line over the catalogue, and that of the others is flat.
-    cost = input_cost(exposure, inf if exposure != "everything" else 0, workload, prices)
-    base = input_cost("everything", 0, workload, prices)
-    slope = (input_cost("everything", 1e6, workload, prices) - base) / 1e6
-    return (cost - base) / slope if slope and exposure != "everything" else inf
+    if exposure == "everything":
+        return inf
+    # Without tiers the cost of "everything" is a straight line over the catalogue. The others are flat.
+    cost, flat = input_cost(exposure, inf, workload, prices), replace(prices, tiers=())
+    base = input_cost("everything", 0, workload, flat)
+    slope = (input_cost("everything", 1e6, workload, flat) - base) / 1e6
+    if not slope:
+        return inf
+    most = (cost - base) / slope
+    return _crossing(cost, most, workload, prices) if prices.tiers else most
+
+
+def _crossing(cost: float, most: float, workload: Workload, prices: Prices) -> float:
+    """Return up to which catalogue "everything" costs no more than `cost`; `most` is enough."""
+    low, high = 0.0, max(most, 0.0)
+    if isclose(input_cost("everything", high, workload, prices), cost):
+        return most
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        is_dearer = input_cost("everything", middle, workload, prices) > cost
+        low, high = (low, middle) if is_dearer else (middle, high)
+    return high
+
+
+_HALVINGS = 40
+"""Enough to find a catalogue of 10**9 tokens to a thousandth of one."""
 
 
 # -- people's own tools --------------------------------------------------------------------------------
@@ -207,7 +280,8 @@ def average_workload(catalog: int, tools: int, top_k: int) -> Workload:
         top_k: How many are shown by selection. A search reveals five.
     """
     shown, reveal = (round(catalog * min(count, tools) / tools) for count in (top_k, _REVEALED))
-    return Workload(shown=shown, reveal=reveal)
+    stubs = min(catalog, _STUB * min(tools, Stubs.most))
+    return Workload(shown=shown, reveal=reveal, stubs=stubs)
 
 
 @dataclass(frozen=True)
@@ -361,7 +435,7 @@ def _prices_or_error(model: str | BaseChatModel | None) -> Prices:
     if prices is None:
         raise ValueError(
             f"no prices are known for the model {full_model_name(model or '')!r}; give them yourself, read=1 "
-            "and write=1 for one without prompt caching (known: models of Anthropic, OpenAI, Google and "
-            "DeepSeek, and Claude on Bedrock)"
+            "and write=1 for one without prompt caching (known: models of Anthropic, OpenAI, Google, "
+            "Mistral, xAI, DeepSeek and Groq, also through Azure, Amazon Bedrock and Vertex AI)"
         )
     return prices

@@ -23,3 +23,8 @@ from langchain_tool_selection.evals.report import save_html as save_html
 from langchain_tool_selection.evals.report import save_plots as save_plots
 from langchain_tool_selection.evals.run import Report as Report
 from langchain_tool_selection.evals.run import evaluate as evaluate
+from langchain_tool_selection.evals.verify import VerifyCheck as VerifyCheck
+from langchain_tool_selection.evals.verify import VerifyPlan as VerifyPlan
+from langchain_tool_selection.evals.verify import VerifyReport as VerifyReport
+from langchain_tool_selection.evals.verify import load_model_facts as load_model_facts
+from langchain_tool_selection.evals.verify import verify_model as verify_model

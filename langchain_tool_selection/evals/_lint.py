@@ -25,6 +25,7 @@ from langchain_tool_selection._ranking.index import CatalogView, ToolIndex
 from langchain_tool_selection._ranking.protocol import Query
 from langchain_tool_selection._ranking.text import query_terms, terms
 from langchain_tool_selection._tools.documents import ToolDocument
+from langchain_tool_selection._tools.limits import LIMITS, root_keys
 from langchain_tool_selection._tools.names import portable_name, refused_by
 from langchain_tool_selection.evals._explain import telling_words
 from langchain_tool_selection.evals._results import json_values
@@ -148,6 +149,10 @@ def _texts(tools: ToolSet) -> Iterator[Finding]:
     for document, definition in zip(tools.documents, tools.definitions, strict=True):
         yield from _description(document)
         yield from _suspicious(document.name, definition)
+        if keys := ", ".join(root_keys(definition)):
+            yield Finding.of("rejected-root", document.name, keys=keys)
+        if len(document.description) > (longest := LIMITS["azure"].description or 0):
+            yield Finding.of("long-description", document.name, longest=longest)
         if nameless := [name for name, text in document.parameters if not text.strip()]:
             yield Finding.of("undescribed-parameters", document.name, parameters=_list(nameless))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import wraps
 from importlib.resources import files
 from itertools import chain, repeat, takewhile
@@ -218,7 +218,7 @@ class AgentReport:
         """Return the report as JSON values."""
         return {
             **vars(self),
-            "prices": self.prices and vars(self.prices),
+            "prices": self.prices and asdict(self.prices),
             "exposures": {name: measures.to_dict() for name, measures in self.measures.items()},
             "runs": [run.to_dict() for run in self.runs],
         }
@@ -467,6 +467,7 @@ def _said_before(case: Case) -> list[AnyMessage]:
 
 
 def _cost(usage: CacheUsage, prices: Prices) -> float:
-    """Return what input costs, in uncached tokens."""
+    """Return what input costs, in uncached tokens of a short prompt. All calls count as if of one length."""
     uncached = usage.input_tokens - usage.cache_read - usage.cache_write
-    return uncached + prices.read * usage.cache_read + prices.write * usage.cache_write
+    cost = uncached + prices.read * usage.cache_read + prices.write * usage.cache_write
+    return cost * prices.factor_at(usage.input_tokens / usage.calls)

@@ -205,7 +205,7 @@ def _agent(exposure: ExposureSetting, model: Any, payloads: Payloads, saver: Any
         came = request.override(tools=[_marked(tool, number) for tool in there])
         before = _snapshot(came)
         answer = handler(came)
-        known = exposure if not isinstance(exposure, str) else recorded(_name_in(answer))
+        known = exposure if isinstance(exposure, Exposure) else recorded(_name_in(answer))
         changed = _snapshot(came) != before
         play.calls.append(_Call(turn, number, came, sent.pop(), payloads()[-1], changed, known))
         return answer

@@ -41,7 +41,7 @@ CLIENTS = {
     # The scripted model keeps the suite fast; a real client takes half a second to make and to convert for.
     [pytest.param(make, marks=[pytest.mark.slow] if make else [], id=id_) for id_, make in CLIENTS.items()],
 )
-@pytest.mark.parametrize("exposure", ["auto", "per_turn", "grow", "append", "proxy"])
+@pytest.mark.parametrize("exposure", ["auto", "per_turn", "grow", "append", "proxy", "stubs"])
 def test_each_of_ours_keeps_the_contract_on_each_client(exposure, client):
     check_exposure(lambda: exposure, client)
 

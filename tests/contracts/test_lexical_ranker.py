@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -232,7 +233,7 @@ REQUESTS = [f"{verb} the {noun} of my {other}" for verb, noun, other in
             [("create", "page", "team"), ("list", "label", "invoice"), ("archive", "user", "webhook")]]  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(tools=servers(), text=st.sampled_from(REQUESTS))
 def test_the_server_of_a_tool_changes_neither_the_first_place_nor_its_score_nor_what_is_found(tools, text):
     hits, alone = rank(tools, text), without_servers(tools, text)
@@ -317,7 +318,7 @@ def test_tools_of_no_known_server_are_no_crowd():
     assert names(rank([other, *crowd, *beside], "issues"))[:20] == [tool.name for tool in crowd]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(tools=servers(), text=st.sampled_from(REQUESTS), limit=st.integers(1, 30))
 @pytest.mark.slow
 def test_a_crowd_keeps_its_own_order_and_a_limit_only_cuts_the_list(tools, text, limit):
@@ -363,7 +364,7 @@ def stuffed(draw):
     return " ".join(asked), target, other, [ToolDocument(*tool) for tool in tools.items()]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(stuffed())
 @pytest.mark.slow
 def test_words_of_a_request_never_lift_a_tool_above_the_one_whose_name_and_description_say_them(case):
@@ -485,7 +486,7 @@ def histories(draw):
     ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(history=histories(), text=texts)
 @pytest.mark.slow
 def test_an_index_that_grew_equals_one_made_afresh(history, text):

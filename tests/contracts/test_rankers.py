@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from bag_of_words import BagOfWords
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -253,6 +254,7 @@ def test_two_catalogues_on_one_ranker_do_not_mix(make_ranker):
         assert names(search(ranker, yours, "weather forecast for a city"))[0] == "shared"
 
 
+@pytest.mark.slow
 def test_many_threads_on_one_ranker_each_get_their_own_results(make_ranker):
     ranker = make_ranker()
     catalogs = [TOOLS[start : start + 4] for start in range(5)]
@@ -292,7 +294,7 @@ documents = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(tools=st.lists(documents, max_size=6), text=st.text(max_size=40), limit=st.integers(0, 8) | st.none())
 @pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
 @pytest.mark.slow

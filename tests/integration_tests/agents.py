@@ -54,10 +54,15 @@ OFFICE = {
 def make_tool(name: str, description: str, answer: str = "", **settings: Any) -> BaseTool:
     """Return a tool that takes a text and answers with `answer`, or with its own name."""
 
-    def run(text: str = "") -> str:
+    def run(text: str = "", **_: Any) -> str:
         return answer or f"{name} did it"
 
-    return StructuredTool.from_function(func=run, name=name, description=description, **settings)
+    # As tools of MCP servers have it. LangChain makes a schema anew at each call where it is a class.
+    settings = {"args_schema": TEXT, "func": run, **settings}
+    return StructuredTool(name=name, description=description, **settings)
+
+
+TEXT = {"properties": {"text": {"default": "", "type": "string"}}, "type": "object"}
 
 
 @cache

@@ -120,6 +120,7 @@ def exposures() -> Any:
     wanted = [
         *((client, "append") for client in TRANSPORTS),
         *((client, "proxy") for client in CLIENTS),
+        *((client, "stubs") for client in CLIENTS),
         (chat_completions, "grow"),
         (chat_completions, "per_turn"),
     ]

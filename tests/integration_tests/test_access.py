@@ -357,7 +357,7 @@ async def test_tools_that_outer_middleware_adds_are_ruled_like_all_others(path):
 # -- at execution ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("exposure", ["per_turn", "grow", "proxy"])
+@pytest.mark.parametrize("exposure", ["per_turn", "grow", "proxy", "stubs"])
 @pytest.mark.parametrize("top_k", [1, 99])
 async def test_a_call_of_what_is_refused_runs_nothing_and_is_answered_like_a_call_of_what_is_not_there(
     exposure, top_k, path
@@ -921,6 +921,8 @@ PLAYED = [
     (chat_completions, "per_turn", "sync"),
     (chat_completions, "proxy", "async"),
     (tool_addition, "proxy", "sync"),
+    (chat_completions, "stubs", "sync"),
+    (tool_addition, "stubs", "async"),
 ]
 """Each exposure on the clients that have it, each on one of the two paths, which differ in who awaits only."""
 

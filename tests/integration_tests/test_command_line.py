@@ -67,7 +67,7 @@ def test_without_its_packages_the_command_line_says_what_to_install(tmp_path: Pa
     assert "pip install 'langchain-tool-selection[cli]'" in result.stderr
 
 
-COMMANDS = ["search", "eval", "lint", "cost", "generate-cases", "run-agent", "demo"]
+COMMANDS = ["search", "eval", "lint", "cost", "verify", "generate-cases", "run-agent", "demo"]
 
 
 def test_help_names_each_command() -> None:

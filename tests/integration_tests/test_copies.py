@@ -20,6 +20,7 @@ SETTINGS = {
     "default": {},
     "with a ranker": {"ranker": LexicalRanker(), "always_include": ["play_music"]},
     "proxy": {"exposure": "proxy"},
+    "stubs": {"exposure": "stubs"},
     "records": {
         "thread": Thread(keep_used=0),
         "access": Access(enforce=True, fingerprints={"send_email": "0"}, audit=True),

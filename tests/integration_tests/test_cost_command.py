@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from langchain_tool_selection.cli import app
 
-EXPOSURES = ["everything", "once", "per_call", "per_turn", "grow", "append", "proxy"]
+EXPOSURES = ["everything", "once", "per_call", "per_turn", "grow", "append", "proxy", "stubs"]
 
 
 def run(*arguments: str, **environment: str) -> Any:
@@ -35,7 +35,7 @@ def test_people_see_a_table_with_bars_and_a_recommendation(catalogue: str) -> No
     bars = {row.split()[1]: row.count("█") for row in rows}
     assert max(bars, key=bars.__getitem__) == "per_call"
     assert bars["everything"] > bars["append"] > 0
-    assert result.stdout.endswith("recommended: append\n")
+    assert result.stdout.endswith("recommended: stubs\n")  # which are short, where tools are this long
     assert max(map(len, rows)) <= 80
 
 
@@ -65,16 +65,34 @@ def test_what_a_module_prints_while_it_is_imported_stays_out_of_the_json(
 def test_options_change_prices_and_thread(catalogue: str) -> None:
     options = "--read 0.2 --write 1.5 --usd 3 --top-k 10 --turns 5 --calls 2 --reveals 1 --json"
     values = json.loads(run("--tools", catalogue, *options.split()).stdout)
-    assert values["prices"] == {"read": 0.2, "write": 1.5, "input": 3.0, "source": "", "as_of": ""}
+    given = {"read": 0.2, "write": 1.5, "input": 3.0, "source": "", "as_of": ""}
+    assert {field: values["prices"][field] for field in given} == given
     workload = values["workload"]
     assert (workload["turns"], workload["calls_per_turn"], workload["reveals"]) == (5, 2, 1)
     assert workload["shown"] == round(values["catalog"] / 4)
 
 
+def test_a_cache_that_is_kept_for_longer_is_dearer_to_write(catalogue: str) -> None:
+    command = ["--tools", catalogue, "--model", "gpt-6.2-sol", "--json"]
+    usual, long = (json.loads(run(*command, *options).stdout) for options in ([], ["--kept-long"]))
+    assert (usual["prices"]["write"], long["prices"]["write"]) == (1.25, 2.5)
+    assert long["prices"]["tiers"] == [{"above": 272_000, "factor": 2.0}]
+
+
+def test_where_a_changed_array_keeps_the_cache_selecting_anew_is_recommended(catalogue: str) -> None:
+    command = ["--tools", catalogue, "--top-k", "2", "--read", "0.1", "--write", "1"]
+    assert "recommended: per_turn" not in run(*command).stdout
+    assert "recommended: per_turn" in run(*command, "--keeps-changed").stdout
+
+
 def test_a_model_without_known_prices_takes_those_that_are_given(catalogue: str) -> None:
     result = run("--tools", catalogue, "--model", "llama3", "--read", "1", "--write", "1")
     assert result.exit_code == 0
-    assert "recommended: per_turn" in result.stdout
+    assert "a cached read costs 1 and a write 1 of an uncached token (llama3)" in result.stdout
+    rows = {line.split()[1]: line for line in result.stdout.splitlines() if line.startswith("│")}
+    assert (
+        rows["grow"].split()[3] == rows["append"].split()[3]
+    )  # without a cache, a changed array costs nothing
 
 
 def test_a_terminal_without_unicode_gets_its_bars_too(
@@ -117,6 +135,7 @@ def test_a_bad_file_is_said_in_one_line(
         (["--turns", "0"], "Workload.turns must be 1 or more, got 0"),
         (["--top-k", "0"], "top_k must be 1 or more, got 0"),
         (["--read", "2"], "Prices.read must be at most Prices.write"),
+        (["--model", "gpt-5.6", "--kept-long"], "no price is known for keeping a prompt in the cache"),
         (["--write", "nan"], "Prices.write must be a number"),
     ],
 )

@@ -333,6 +333,7 @@ ON_CLAUDE = [
     (tool_addition, "auto"),
     (tool_reference, "append"),
     (tool_reference, "proxy"),
+    (tool_reference, "stubs"),
     (tool_reference, "auto"),
 ]
 on_claude = pytest.mark.parametrize(
@@ -375,7 +376,7 @@ async def test_the_harnesss_cache_mark_is_on_the_last_tool_that_is_loaded(client
         assert "cache_control" in payload["system"][-1]
     of_the_agent, of_the_subagent = [*log.payloads[:3], *log.payloads[6:]], log.payloads[3:6]
     assert len(of_the_subagent) == 3
-    if exposure in ("append", "proxy", "auto"):
+    if exposure in ("append", "proxy", "stubs", "auto"):
         for payloads in (of_the_agent, of_the_subagent):
             assert all(payload["tools"] == payloads[0]["tools"] for payload in payloads)
             assert_nothing_moves(payloads)

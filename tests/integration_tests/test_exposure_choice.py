@@ -13,7 +13,7 @@ from langchain_tool_selection.cost import DEFAULT_PRICES, Workload, break_even, 
 from langchain_tool_selection.cost import Exposure as CostExposure
 from langchain_tool_selection.testing import PayloadLog, ScriptedChatModel, call
 
-from .agents import OFFICE, answers, build, office, run, sent, state_of, thread, user
+from .agents import OFFICE, Rewriting, answers, build, office, run, sent, state_of, thread, user
 from .exposures import agent_on, chat_completions, say, selections, tool_addition, tool_reference
 
 THREAD = "tool_selection_thread"
@@ -67,6 +67,7 @@ def test_every_exposure_of_the_middleware_has_a_cost_and_can_be_recommended():
     tools = [{"name": f"tool_{number}", "description": "Does something. " * 30} for number in range(200)]
     assert estimate_cost(tools).recommended == "append"
     assert costs["append"] == costs["proxy"] < costs["grow"] < costs["per_turn"] < costs["per_call"]
+    assert costs["append"] < costs["stubs"] < costs["everything"]
 
 
 @pytest.mark.parametrize("name", names_in_the_error())
@@ -83,8 +84,19 @@ async def test_references_need_a_search_tool_to_live_in(setting, path, log):
         assert event["exposure"] == taken
 
 
+async def test_a_model_that_refuses_changes_and_takes_no_additions_gets_stubs(path, caplog):
+    model = Refusing(script=["Sent."])
+    (event,) = selections(await say(path, agent_on_scripted(model), "send an email"))
+    assert event["exposure"] == "stubs"
+    assert model.calls[0].tools == ["discover_tools", *OFFICE]  # no `call_tool`, and nothing is hidden
+    assert caplog.records == []
+
+
 async def test_where_no_exposure_suits_all_is_sent_and_that_is_said_once(path, caplog):
-    agent = agent_on_scripted(Refusing(script=["Sent."]))
+    strict = Rewriting(lambda request: request.override(model_settings={"strict": True}))
+    agent = create_agent(
+        Refusing(script=["Sent."]), office(), middleware=[strict, ToolSelectionMiddleware(top_k=1)]
+    )
     for _ in range(2):
         assert selections(await say(path, agent, "send an email")) == []
     (record,) = caplog.records
@@ -122,7 +134,7 @@ class Lacking:
 def test_what_is_no_exposure_is_refused(setting):
     assert isinstance(Own(), Exposure)
     with pytest.raises(
-        ValueError, match="exposure must be one of 'auto', 'per_turn', 'grow', 'append', 'proxy'"
+        ValueError, match="exposure must be one of 'auto', 'per_turn', 'grow', 'append', 'proxy', 'stubs'"
     ):
         ToolSelectionMiddleware(exposure=setting)
 

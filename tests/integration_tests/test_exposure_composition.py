@@ -54,6 +54,8 @@ CASES = [
     (additional_tools, "append"),
     (chat_completions, "proxy"),
     (tool_reference, "proxy"),
+    (chat_completions, "stubs"),
+    (tool_addition, "stubs"),
 ]
 
 WAYS = [(*case, way) for case, way in zip(CASES, cycle(["sync", "async"]), strict=False)]
@@ -104,7 +106,7 @@ async def play(path: str, agent: Any) -> dict[str, Any]:
 
 
 def assert_the_prefix_is_kept(log: StrictLog, exposure: str) -> None:
-    if exposure in ("append", "proxy"):
+    if exposure in ("append", "proxy", "stubs"):
         report = log.prefix_report()
         assert report.intact, report
         assert_nothing_moves(log.payloads)
@@ -439,11 +441,12 @@ async def test_in_a_deep_agent_nothing_passes_between_a_parent_and_its_subagent(
     assert answers(result, "lock_door") == ["lock_door did it"]
     assert len(answers(result, "task")) == 1
     assert await pins_of(path, agent, thread()) == ["lock_door"]
-    assert [name for name in visible(log.payloads[-1]) if name in OFFICE] == (
-        [] if exposure == "proxy" else ["lock_door"]
+    of_all = {"proxy": [], "stubs": [*OFFICE]}
+    assert [name for name in visible(log.payloads[-1]) if name in OFFICE] == of_all.get(
+        exposure, ["lock_door"]
     )
-    assert [name for name in visible(subs.payloads[-1]) if name in OFFICE] == (
-        [] if exposure == "proxy" else ["play_music"]
+    assert [name for name in visible(subs.payloads[-1]) if name in OFFICE] == of_all.get(
+        exposure, ["play_music"]
     )
     assert not subs.refused
     assert_the_prefix_is_kept(log, exposure)

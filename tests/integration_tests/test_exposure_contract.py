@@ -26,6 +26,7 @@ CASES = [
     (chat_completions, "grow"),
     (tool_addition, "append"),
     (chat_completions, "proxy"),
+    (chat_completions, "stubs"),
 ]
 
 

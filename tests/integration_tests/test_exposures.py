@@ -977,27 +977,27 @@ async def test_what_was_found_during_a_fallback_is_kept_by_the_first_model(clien
 
 
 class OtherClient(ScriptedChatModel):
-    """Claude that checks its prefix, through a client that cannot add tools: all tools are sent to it."""
+    """Claude that checks its prefix, through a client that cannot add tools: it is sent stubs."""
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> Any:
         reported = super()._get_ls_params(stop, **kwargs)
         return {**reported, "ls_provider": "amazon_bedrock", "ls_model_name": "anthropic.claude-opus-5-5"}
 
 
-async def test_a_detour_on_which_all_tools_are_sent_leaves_the_first_models_prefix(path, log):
+async def test_a_detour_on_which_stubs_are_sent_leaves_the_first_models_prefix(path, log):
     other = OtherClient(script=["Helped."])
     script = Failing(searching("play_music"), "Found.", use("play_music"), "Back.", at=3)
     agent = agent_on(tool_addition, script, log, outer=[ModelFallbackMiddleware(other)])
     for text in ("send an email", "hello", "hello again"):
         await say(path, agent, text)
-    assert sorted(other.calls[0].tools) == sorted(OFFICE)
+    assert other.calls[0].tools == [DISCOVER, *OFFICE]
     assert revealed(log.payloads[-1]) == ["play_music"]
     assert log.prefix_report().intact, log.prefix_report()
 
 
 @over_clients
 @pytest.mark.parametrize("outside", [True, False], ids=["outside", "inside"])
-@pytest.mark.parametrize("exposure", ["auto", "proxy"])
+@pytest.mark.parametrize("exposure", ["auto", "proxy", "stubs"])
 async def test_a_retried_call_is_the_same_call(client, outside, exposure, path, log):
     retry = ModelRetryMiddleware(max_retries=1, initial_delay=0, jitter=False)
     script = Failing(searching("play_music"), use("play_music"), "Played.", at=2)
@@ -1011,7 +1011,7 @@ async def test_a_retried_call_is_the_same_call(client, outside, exposure, path, 
 # -- telemetry -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("exposure", ["per_turn", "grow", "append", "proxy"])
+@pytest.mark.parametrize("exposure", ["per_turn", "grow", "append", "proxy", "stubs"])
 async def test_each_call_says_how_it_was_shown_and_what_changed(exposure, path, log):
     agent = agent_on(tool_reference, [searching("play_music"), "Found."], log, exposure)
     first, second = selections(await say(path, agent, "send an email"))

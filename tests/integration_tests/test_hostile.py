@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from examples import examples
 from grouped import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -646,7 +647,7 @@ def stuffed(draw: Any) -> tuple[str, str, str, list[ToolDocument]]:
     return " ".join(words), target, bad, list(documents.values())
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(300), deadline=None, derandomize=True, database=None)
 @given(stuffed())
 @pytest.mark.slow
 def test_words_of_a_request_that_a_description_repeats_lift_no_tool_above_one_that_truly_matches(case):
@@ -680,7 +681,7 @@ def named(draw: Any) -> tuple[str, str, list[ToolDocument]]:
     return " ".join(words), target, [*SIBLINGS, ToolDocument("lock_door", f"Lock the door. {appended}")]
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(300), deadline=None, derandomize=True, database=None)
 @given(named())
 @pytest.mark.slow
 def test_no_words_in_a_description_lift_a_tool_above_the_one_that_a_request_names(case):

@@ -63,7 +63,7 @@ USAGE: Any = {
 }
 """What each model call reports."""
 
-EXPOSURES = ["none", "auto", "per_turn", "grow", "append", "proxy"]
+EXPOSURES = ["none", "auto", "per_turn", "grow", "append", "proxy", "stubs"]
 
 
 def play(sent: ModelCall) -> AIMessage:
@@ -104,6 +104,7 @@ def report_on(model: Any, *exposures: Any, **settings: Any) -> AgentReport:
         ("grow", "grow", 2),
         ("append", "grow", 2),  # and that cannot add tools in mid-conversation
         ("proxy", "proxy", 4),
+        ("stubs", "stubs", 0),
     ],
 )
 def test_what_a_model_calls_is_counted(exposure: Any, shown_as: str, discoveries: int) -> None:
@@ -416,7 +417,7 @@ def test_what_anthropic_reports_of_its_cache_is_read_and_priced(address: str) ->
     model = claude("claude-opus-5-5", base_url=address, max_retries=0)
     report = run_agent(TOOLS, PLAYED, model, ["none", "auto"], top_k=1)
     assert report.model == "anthropic:claude-opus-5-5"
-    for exposure, shown_as in (("none", "everything"), ("auto", "append")):
+    for exposure, shown_as in (("none", "everything"), ("auto", "stubs")):
         found = report.measures[exposure]
         assert (found.shown_as, found.accuracy, found.errors) == (shown_as, 0.5, 1)
         assert (found.model_calls, found.usage.input_tokens, found.output_tokens) == (3, 2_000, 14)
@@ -460,7 +461,7 @@ def test_each_exposure_is_played_on_a_providers_client(exposure: Any) -> None:
     # 20 tokens at 1, 60 at 0.05 and 20 at 1.25 a call.
     assert found.cost == pytest.approx(reported * (20 + 3 + 25))
     sent = {len(payload["tools"]) for payload in log.payloads}
-    assert sent == {"none": {4}, "proxy": {2}}.get(
+    assert sent == {"none": {4}, "proxy": {2}, "stubs": {5}}.get(
         exposure, {1, 2} if found.shown_as == "append" else {1, 2, 3}
     )
 

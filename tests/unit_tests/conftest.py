@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import settings
 from pytest_socket import disable_socket, enable_socket
 
 # The same examples on every run and no file left behind; time limits belong to benchmarks.
-settings.register_profile("tests", deadline=None, derandomize=True, database=None)
+settings.register_profile("tests", max_examples=examples(100), deadline=None, derandomize=True, database=None)
 settings.load_profile("tests")
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,6 +18,7 @@ from langchain_tool_selection.cost import (
     DEFAULT_PRICES,
     Exposure,
     Prices,
+    Tier,
     Workload,
     break_even,
     estimate_cost,
@@ -137,6 +138,43 @@ def test_one_thread_by_hand():
     assert input_cost("grow", 100, workload, prices) == pytest.approx(first + searched + changed)
 
 
+def test_each_call_of_a_thread_has_the_price_of_its_own_length():
+    workload = Workload(turns=2, calls_per_turn=1, reveals=0, system=10, message=30)
+    prices = Prices(read=0.5, write=1, tiers=(Tier(above=100, factor=3), Tier(above=90, factor=2)))
+    # 60 + 10 + 30 tokens are above 90, and 30 more of the next message above 100.
+    assert input_cost("everything", 60, workload, prices) == 2 * 100 + 3 * (0.5 * 100 + 30)
+
+
+def test_where_a_changed_array_keeps_the_rest_cached_only_the_array_is_paid_for_again():
+    workload = Workload(
+        turns=1, calls_per_turn=2, reveals=1, system=10, message=3, step=5, search=2, shown=20, reveal=7
+    )
+    prices = Prices(read=0.1, write=2, keeps_changed=True)
+    first, searched = 2 * (20 + 10 + 3), 0.1 * (30 + 3) + 2 * 2
+    changed = 2 * (20 + 7) + 0.1 * (10 + 3 + 2) + 2 * 5
+    assert input_cost("grow", 100, workload, prices) == pytest.approx(first + searched + changed)
+
+
+def test_higher_prices_of_long_prompts_let_selection_pay_earlier():
+    prices = Prices(read=0.1, write=1.25)
+    tiered = replace(prices, tiers=(Tier(above=20_000, factor=2),))
+    assert break_even("per_turn", Workload(), tiered) < 20_000 < break_even("per_turn", Workload(), prices)
+    far = replace(prices, tiers=(Tier(above=10**7, factor=2),))
+    assert break_even("per_turn", Workload(), far) == break_even("per_turn", Workload(), prices)
+
+
+def test_where_a_changed_array_keeps_the_rest_cached_selecting_anew_pays_early():
+    read_anew = Prices(read=0.02, write=1)
+    kept = replace(read_anew, keeps_changed=True)
+    for exposure in ("per_turn", "per_call"):
+        assert break_even(exposure, Workload(), kept) < break_even(exposure, Workload(), read_anew) / 5
+    assert break_even("grow", Workload(), kept) < break_even("grow", Workload(), read_anew)
+    for exposure in ("everything", "append"):
+        assert input_cost(exposure, 9_000, Workload(), kept) == input_cost(
+            exposure, 9_000, Workload(), read_anew
+        )
+
+
 def test_the_example_of_the_module_is_right():
     assert doctest.testmod(cost).failed == 0
 
@@ -156,7 +194,13 @@ workloads = st.builds(
     shown=counts,
     reveal=counts,
 )
-prices = st.tuples(st.floats(0, 2), st.floats(0, 2)).map(lambda pair: Prices(*sorted(pair)))
+tiers = st.lists(st.builds(Tier, st.integers(0, 100_000), st.floats(1, 5)), max_size=2).map(tuple)
+prices = st.builds(
+    lambda pair, tiers, keeps: Prices(*sorted(pair), tiers=tiers, keeps_changed=keeps),
+    st.tuples(st.floats(0, 2), st.floats(0, 2)),
+    tiers,
+    st.booleans(),
+)
 catalogs = st.integers(0, 200_000)
 exposures = st.sampled_from(EXPOSURES)
 
@@ -235,6 +279,12 @@ def test_where_input_is_free_nothing_pays():
         (lambda: Prices(write=None), ValueError, "Prices.write must be a finite number of 0 or more"),
         (lambda: Prices(input="3"), TypeError, "Prices.input must be a number or None, got '3'"),
         (lambda: Prices(read=2), ValueError, "Prices.read must be at most Prices.write, got read=2"),
+        (lambda: Prices(long_write=-1), ValueError, "Prices.long_write must be a finite number of 0 or more"),
+        (lambda: Prices(keeps_changed=1), TypeError, "Prices.keeps_changed must be True or False, got 1"),
+        (lambda: Prices(tiers=(2,)), TypeError, "Prices.tiers takes Tier(...), got 2"),
+        (lambda: Prices(tiers=[]), TypeError, "Prices.tiers takes tuple(...), got []"),
+        (lambda: Tier(above=-1, factor=2), ValueError, "Tier.above must be 0 or more, got -1"),
+        (lambda: Tier(above=1, factor=0.5), ValueError, "Tier.factor must be a finite number of 1 or more"),
         (lambda: Workload(turns=0), ValueError, "Workload.turns must be 1 or more, got 0"),
         (lambda: Workload(step=-1), ValueError, "Workload.step must be 0 or more, got -1"),
         (lambda: Workload(shown=1.5), TypeError, "Workload.shown must be an integer, got 1.5"),
@@ -263,18 +313,50 @@ def test_a_bad_setting_is_named_with_what_is_possible(make, error, message):
         ("claude-opus-5-5", 0.05, 1.25, 4),
         ("anthropic:claude-sonnet-5-5-20261007", 0.05, 1.25, 2),
         ("claude-fable-5-1", 0.025, 1.25, 10),
+        ("claude-fable-5-2", 0.025, 1.25, 8),
+        ("claude-mythos-5-2", 0.025, 1.25, 8),
+        ("claude-mythos-5", 0.1, 1.25, 10),
         ("claude-haiku-5-5", 0.1, 1.25, 0.1),
-        ("claude-opus-5", 0.1, 1.25, None),
+        ("claude-opus-5", 0.1, 1.25, 5),
+        ("claude-sonnet-4-6", 0.1, 1.25, 3),
         ("claude-sonnet-4-20250514", 0.1, 1.25, None),
-        ("bedrock_converse:us.anthropic.claude-sonnet-4-5-20250929-v1:0", 0.1, 1.25, None),
+        ("anthropic/claude-opus-5.5", 0.05, 1.25, 4),
+        ("bedrock_converse:us.anthropic.claude-sonnet-4-5-20250929-v1:0", 0.1, 1.25, 3),
+        ("anthropic-bedrock:us.anthropic.claude-opus-5-5-v1:0", 0.05, 1.25, 4),
+        (
+            "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-haiku-4-5-20251001-v1:0",
+            0.1,
+            1.25,
+            1,
+        ),
+        (
+            "bedrock:arn:aws:bedrock:eu-west-1:1:inference-profile/eu.anthropic.claude-opus-5-v1:0",
+            0.1,
+            1.25,
+            5,
+        ),
+        ("google_anthropic_vertex:claude-opus-5-5@20261001", 0.05, 1.25, 4),
+        ("projects/p/locations/l/publishers/anthropic/models/claude-opus-5-5@20261001", 0.05, 1.25, 4),
         ("gpt-5.6", 0.1, 1.25, None),
         ("openai:gpt-6-luna", 0.1, 1.25, None),
+        ("gpt-6.1-sol", 0.05, 1.25, 2),
+        ("gpt-6.1-terra", 0.05, 1.25, 1),
+        ("gpt-6.2-sol", 0.05, 1.25, 2),
+        ("azure_openai:gpt-6.2-astra-2026-11-17", 0.05, 1.25, 8),
+        ("azure:gpt-5.5", 0.1, 1.0, None),
         ("gpt-5-mini-2025-08-07", 0.1, 1.0, None),
         ("GPT-5.5", 0.1, 1.0, None),
         ("gpt-4.1-mini", 0.5, 1.0, None),
         ("google_genai:gemini-2.5-flash", 0.1, 1.0, None),
         ("models/gemini-3-pro", 0.1, 1.0, None),
+        ("gemini-4-neon", 0.05, 1.0, 3),
+        ("google_vertexai:publishers/google/models/gemini-4-argon", 0.05, 1.0, 4),
+        ("mistral-large-latest", 0.1, 1.0, None),
+        ("mistralai:magistral-medium-2509", 0.1, 1.0, None),
+        ("xai:grok-4.6", 0.25, 1.0, None),
+        ("groq:openai/gpt-oss-120b", 0.5, 1.0, None),
         ("deepseek-v4.1-flash", 0.02, 1.0, 0.15),
+        ("deepseek-v4-flash", 0.02, 1.0, 0.15),
         ("deepseek:deepseek-v4-pro", 1 / 30, 1.0, 0.66),
     ],
 )
@@ -282,7 +364,8 @@ def test_a_published_price_is_found_by_the_name_of_the_model(model, read, write,
     found = prices_of(model)
     assert (found.read, found.write, found.input) == (read, write, usd)
     assert found.source.startswith("https://")
-    assert found.as_of == "2026-11-29"
+    assert found.as_of == "2026-12-01"
+    assert not found.keeps_changed
 
 
 @pytest.mark.parametrize(
@@ -291,14 +374,62 @@ def test_a_published_price_is_found_by_the_name_of_the_model(model, read, write,
         "",
         "llama3",
         "ollama:deepseek-r1",
+        "ollama:mistral-large-latest",
+        "mistral-7b",
         "claude-opus-6",
         "claude-opus-5-6",
+        "claude-fable-5-3",
+        "gpt-7",
+        "gpt-9.9-ultra",
+        "gpt-5.12",
+        "gpt-6.1-luna",
         "gpt-oss-20b",
-        "azure_openai:gpt-5",
+        "openai/gpt-oss-20b",
+        "gemini-4-xenon",
+        "grok-5",
+        "deepseek-v5-pro",
+        "openrouter:anthropic/claude-opus-5.5",
+        "accounts/fireworks/models/deepseek-v4-pro",
+        "openai:claude-opus-5-5",
     ],
 )
 def test_a_model_that_is_not_in_the_list_has_no_price(model):
     assert prices_of(model) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens", "usd"),
+    [
+        ("gpt-6.1-sol", 272_000, 2),
+        ("gpt-6.2-sol", 272_001, 4),
+        ("gpt-6.1-terra", 300_000, 2),
+        ("azure:gpt-6.2-astra", 300_000, 16),
+        ("claude-haiku-5-5", 100_000, 0.1),
+        ("anthropic-bedrock:us.anthropic.claude-haiku-5-5-v1:0", 100_001, 0.5),
+        ("claude-opus-5-5", 900_000, 4),
+        ("gpt-5.6", 300_000, None),
+    ],
+)
+def test_a_long_prompt_has_the_price_of_its_length(model, tokens, usd):
+    assert prices_of(model).at(tokens).input == (usd if usd is None else pytest.approx(usd))
+    assert prices_of(model).at(tokens).factor_at(tokens) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "write"), [("claude-opus-5-5", 2), ("gpt-6.2-sol", 2.5), ("azure:gpt-6.1-terra", 2.5)]
+)
+def test_what_is_kept_for_longer_costs_more_to_write(model, write):
+    prices = prices_of(model)
+    assert prices.kept_long.write == prices.long_write == write
+    assert input_cost("grow", 50_000, Workload(), prices.kept_long) > input_cost(
+        "grow", 50_000, Workload(), prices
+    )
+
+
+@pytest.mark.parametrize("model", ["gpt-5.6", "gemini-4-neon"])
+def test_where_nothing_is_kept_for_longer_there_is_no_price_for_it(model):
+    with pytest.raises(ValueError, match="no price is known for keeping a prompt in the cache for longer"):
+        prices_of(model).kept_long  # noqa: B018
 
 
 def test_the_price_of_a_chat_model_is_that_of_its_name():
@@ -434,7 +565,7 @@ def test_an_estimate_is_read_by_people_notebooks_and_programs():
         assert exposure in text
         assert f"<td>{exposure}</td>" in html
     assert "recommended: append" in text
-    assert "claude-opus-5-5, prices of 2026-11-29" in text
+    assert "claude-opus-5-5, prices of 2026-12-01" in text
     assert values["recommended"] == "append"
     assert values["exposures"]["everything"] == {
         "cost": round(estimate.rows[0].cost),

@@ -52,7 +52,7 @@ def test_an_unknown_setting_is_an_error_that_names_it():
         ({"max_pins": 0}, "max_pins must be 1 or more, got 0"),
         (
             {"exposure": "all_at_once"},
-            "exposure must be one of 'auto', 'per_turn', 'grow', 'append', 'proxy', got 'all_at_once'",
+            "exposure must be one of 'auto', 'per_turn', 'grow', 'append', 'proxy', 'stubs', got 'all_at_once'",
         ),
         ({"exposure": None}, "exposure must be one of .*None"),
         ({"on_no_match": "panic"}, "on_no_match must be one of 'previous', 'fill', got 'panic'"),

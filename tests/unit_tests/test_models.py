@@ -50,7 +50,12 @@ def shown_to(model: Any, settings: dict[str, Any] | None = None, exposure: str =
     selection = ToolSelectionMiddleware(top_k=1, exposure=exposure)
     everything, state, requests, events = [*selection.tools, *tools()], {}, [], []
     search = call("discover_tools", names=["play_music"])
-    answer = ToolMessage("Found.", tool_call_id=search.tool_calls[0]["id"], name="discover_tools")
+    answer = ToolMessage(
+        "Found.",
+        tool_call_id=search.tool_calls[0]["id"],
+        name="discover_tools",
+        artifact={"tool_selection_pinned": ["play_music"]},
+    )
     messages: list[Any] = [HumanMessage("send an email", id="1")]
     for more, found in (
         ([], []),
@@ -138,7 +143,12 @@ def elsewhere(provider: str, named: str) -> Any:
         (lambda: claude("claude-opus-4-5-20251101"), "tool_reference", "append"),
         (lambda: claude("claude-sonnet-4-20250514"), None, "grow"),
         (lambda: claude("claude-opus-4-1-20250805"), None, "grow"),
-        (lambda: claude("claude-haiku-4-5"), None, "grow"),
+        (lambda: claude("claude-haiku-4-5"), "tool_reference", "append"),
+        (lambda: claude("claude-fable-5-2"), "tool_reference", "append"),
+        (lambda: claude("claude-mythos-5-2"), "tool_reference", "append"),
+        (lambda: elsewhere("openrouter", "anthropic/claude-opus-5.5"), None, "stubs"),
+        (lambda: elsewhere("xai", "grok-4.6"), None, "grow"),
+        (lambda: elsewhere("somebody-new", "their-model"), None, "grow"),
         (lambda: claude("claude-3-5-sonnet-20241022"), None, "grow"),
         (lambda: on_responses("gpt-5.5"), "additional_tools", "append"),
         (lambda: on_responses("gpt-4.1"), "additional_tools", "append"),
@@ -148,9 +158,9 @@ def elsewhere(provider: str, named: str) -> Any:
         (lambda: gemini("gemini-3-pro"), None, "grow"),
         (lambda: elsewhere("deepseek", "deepseek-chat"), None, "grow"),
         (lambda: elsewhere("amazon_bedrock", "anthropic.claude-sonnet-4-5-v1:0"), None, "grow"),
-        (lambda: elsewhere("amazon_bedrock", "us.anthropic.claude-opus-5-5-v1:0"), None, None),
-        (lambda: elsewhere("anthropic_vertex", "claude-sonnet-5-5@20261001"), None, None),
-        (lambda: elsewhere("ollama", "qwen3"), None, "per_turn"),
+        (lambda: elsewhere("amazon_bedrock", "us.anthropic.claude-opus-5-5-v1:0"), None, "stubs"),
+        (lambda: elsewhere("anthropic_vertex", "claude-sonnet-5-5@20261001"), None, "stubs"),
+        (lambda: elsewhere("ollama", "qwen3"), None, "grow"),
         (lambda: elsewhere("", ""), None, "per_turn"),
         (lambda: ScriptedChatModel(script=[]), None, "per_turn"),
         (lambda: FakeListChatModel(responses=["hi"]), None, "per_turn"),
@@ -199,7 +209,7 @@ def test_azure_with_responses_is_asked_like_openai():
 )
 def test_the_models_that_bind_thinking_to_the_tools_are_known_by_name(name, checks):
     # Through this client no tool can be added in mid-conversation, and the array must not change.
-    assert shown_to(elsewhere("anthropic", name)).exposure == (None if checks else "grow")
+    assert shown_to(elsewhere("anthropic", name)).exposure == ("stubs" if checks else "grow")
 
 
 def settings_of(how: str, name: str, thinking: Any) -> tuple[Any, dict[str, Any]]:

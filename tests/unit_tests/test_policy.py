@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from examples import examples
 from grouped import grouped
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -282,7 +283,7 @@ GENERATE = (Phase.explicit, Phase.generate)
 some_names = st.lists(st.sampled_from(ABC), unique=True)
 
 
-@settings(max_examples=30, phases=GENERATE)
+@settings(max_examples=examples(30), phases=GENERATE)
 @given(
     hits=some_names,
     core=st.lists(st.sampled_from(ABC), unique=True, max_size=2),

@@ -5,6 +5,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -107,7 +108,7 @@ class TestRoute:
         st.integers(1, 6),
         st.lists(st.text("abcd_", min_size=1, max_size=3), max_size=6),
     )
-    @settings(max_examples=150)
+    @settings(max_examples=examples(150))
     def test_it_returns_top_k_names_or_the_pins_at_most(
         self, tools: list[tuple[str, str]], prompt: str, top_k: int, pins: list[str]
     ) -> None:

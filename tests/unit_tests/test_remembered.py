@@ -333,6 +333,7 @@ def resident_megabytes():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads memory as Linux tells it")
 def test_equal_tools_made_anew_for_each_request_do_not_pile_up():
     index = ToolIndex()
@@ -354,6 +355,7 @@ def test_equal_tools_made_anew_for_each_request_do_not_pile_up():
     assert resident_megabytes() - before < 30
 
 
+@pytest.mark.slow
 def test_one_tool_more_than_twenty_thousand_is_not_one_too_many():
     schema = {"type": "object", "properties": {"id": {"type": "string"}}}
     tools = [tool_of(f"tool_{i}", f"Does thing {i}.", schema) for i in range(20_500)]
@@ -369,6 +371,7 @@ def test_one_tool_more_than_twenty_thousand_is_not_one_too_many():
     assert min(many) < 2 * min(few)  # 20 times when each tool was read again
 
 
+@pytest.mark.slow
 def test_vectors_of_any_number_of_tools_are_made_once():
     service = Service()
     service.gate.set()

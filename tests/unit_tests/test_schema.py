@@ -5,6 +5,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -668,7 +669,7 @@ class TestText:
         assert bool(first) == bool(whole.strip())
 
 
-PROPERTY = settings(max_examples=100, suppress_health_check=list(HealthCheck))
+PROPERTY = settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
 OPTIONS = st.sampled_from(
     [
         SchemaPruning(),

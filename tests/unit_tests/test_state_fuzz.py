@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from langchain.agents import create_agent
@@ -87,7 +88,7 @@ def assert_is_sound(state: Any, present: set[str], max_pins: int = 32) -> None:
     assert usage == CacheUsage.from_state(usage).to_state()
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(values)
 def test_usage_is_read_from_a_state_of_any_kind(value):
     for state in (value, {USAGE: value, "messages": []}, SimpleNamespace()):
@@ -141,7 +142,9 @@ SCRIPT = [
 
 
 @pytest.mark.slow
-@settings(max_examples=60, phases=[Phase.explicit, Phase.generate])  # each example plays a conversation
+@settings(
+    max_examples=examples(60), phases=[Phase.explicit, Phase.generate]
+)  # each example plays a conversation
 @given(
     st.fixed_dictionaries({}, optional={PINS: pins, THREAD: records, USAGE: usages}),
     st.booleans(),

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypedDict
 
 import pytest
 
-EXPOSURES = ("per_turn", "grow", "append", "proxy")
+EXPOSURES = ("per_turn", "grow", "append", "proxy", "stubs")
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.tools import BaseTool
-from langchain_core.utils.function_calling import convert_to_openai_tool
-
+from langchain_tool_selection._exposure.known_models import ADDITIONAL_TOOLS
 from langchain_tool_selection._exposure.transports.base import Transport, adds_tools, is_instance_of
+from langchain_tool_selection._tools.shapes import unwrapped
 
 
 class AdditionalTools(Transport):
@@ -15,10 +14,18 @@ class AdditionalTools(Transport):
 
     name = "additional_tools"
 
-    def can_carry(self, model: Any, name: str) -> bool:
+    def can_send(self, model: Any) -> bool:
         is_openai = is_instance_of(model, "langchain_openai.chat_models.base", "BaseChatOpenAI")
-        return is_openai and adds_tools(model)
+        return is_openai and (model.use_responses_api is True or adds_tools(model))
 
-    def block(self, tool: BaseTool) -> dict[str, Any]:
-        function = convert_to_openai_tool(tool)["function"]
-        return {"type": "additional_tools", "role": "developer", "tools": [{"type": "function", **function}]}
+    def can_carry(self, model: Any, name: str) -> bool:
+        if not is_instance_of(model, "langchain_openai.chat_models.base", "BaseChatOpenAI"):
+            return False
+        # The profile says no for Azure, whose Responses endpoint takes the item all the same.
+        is_azure = is_instance_of(model, "langchain_openai.chat_models.azure", "AzureChatOpenAI")
+        takes_responses = is_azure and model.use_responses_api is True
+        return adds_tools(model) or (takes_responses and bool(ADDITIONAL_TOOLS.names.match(name)))
+
+    def block(self, definition: dict[str, Any]) -> dict[str, Any]:
+        tool = {"type": "function", **unwrapped(definition)}
+        return {"type": "additional_tools", "role": "developer", "tools": [tool]}

@@ -19,6 +19,8 @@ from typing import Any, ClassVar, NamedTuple
 from langchain_core.messages import SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
+from langchain_tool_selection._ground.models import model_name, plain_name
+
 OURS = {"lc_source": "tool_selection"}
 """Marks messages that are in a request only, as LangChain marks summaries."""
 
@@ -30,11 +32,13 @@ class Place(NamedTuple):
         anchor: Index of the message that brought the tools up.
         behind: Index of the message that the addition stands behind: the anchor or a later one.
         tools: The tools, in the order they were added; never empty.
+        definitions: Each as the client sends it in the tools array.
     """
 
     anchor: int
     behind: int
     tools: Sequence[BaseTool]
+    definitions: Sequence[dict[str, Any]] = ()
 
 
 @dataclass(frozen=True)
@@ -65,19 +69,25 @@ class Transport(ABC):
 
         Args:
             model: The chat model object, without arguments bound to it. It may be anything.
-            name: The name that it reports; empty if unknown.
+            name: Its plain name, as `plain_name` has it; empty if unknown.
         """
 
-    def takes(self, tool: Any) -> bool:
-        """Whether the provider takes this tool in this form. One that it refuses is left out.
+    def can_send(self, model: Any) -> bool:
+        """Whether the model's client passes this form on, whatever is known of the model behind it.
+
+        `tool-selection verify` tries the form where it does. By default, where `can_carry` says so.
 
         Args:
-            tool: A LangChain tool, a provider's tool dict, or `None` for one that is gone.
+            model: As in `can_carry`.
         """
-        return isinstance(tool, BaseTool)
+        return self.can_carry(model, plain_name(model_name(model).name))
 
-    def block(self, tool: BaseTool) -> dict[str, Any]:
-        """Return the block that brings a tool along, where each has one."""
+    def block(self, definition: dict[str, Any]) -> dict[str, Any]:
+        """Return the block that brings a tool along, where each has one.
+
+        Args:
+            definition: The tool as the client sends it in the tools array.
+        """
         raise NotImplementedError
 
     def deferred(self, tools: Iterable[BaseTool]) -> Sequence[BaseTool]:
@@ -95,7 +105,7 @@ class Transport(ABC):
 
         Args:
             messages: The conversation.
-            places: The additions, in the order they were made.
+            places: The additions, in the order they were made, with what is added.
             search_tool: The search tool's name; `None` if the agent has none.
         """
         written, behind = list(messages), dict[int, list[Any]]()
@@ -105,7 +115,8 @@ class Transport(ABC):
 
     def additions(self, messages: list[Any], place: Place, search_tool: str | None) -> list[Any]:
         """Return the messages that stand behind a place. Whatever of `messages` is rewritten is replaced."""
-        return [SystemMessage([*map(self.block, place.tools)], additional_kwargs={**OURS})]
+        blocks: list[str | dict[Any, Any]] = [self.block(definition) for definition in place.definitions]
+        return [SystemMessage(blocks, additional_kwargs={**OURS})]
 
     def is_rewritten(self, message: Any) -> bool:
         """Whether this is a message of the conversation itself into which `write` has put an addition."""

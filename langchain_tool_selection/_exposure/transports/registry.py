@@ -6,10 +6,11 @@ from typing import Any
 
 from langchain_tool_selection._exposure.transports.additional_tools import AdditionalTools
 from langchain_tool_selection._exposure.transports.base import Transport
+from langchain_tool_selection._exposure.transports.deferred_tools import DeferredTools
 from langchain_tool_selection._exposure.transports.tool_addition import ToolAddition
 from langchain_tool_selection._exposure.transports.tool_reference import ToolReference
 
-TRANSPORTS: tuple[Transport, ...] = (ToolAddition(), ToolReference(), AdditionalTools())
+TRANSPORTS: tuple[Transport, ...] = (ToolAddition(), ToolReference(), AdditionalTools(), DeferredTools())
 """In the order in which a model is asked for them. A model that can carry two gets the first."""
 
 
@@ -18,6 +19,6 @@ def transport_of(model: Any, name: str) -> Transport | None:
 
     Args:
         model: The chat model object, without arguments bound to it.
-        name: The name that it reports.
+        name: Its plain name.
     """
     return next((transport for transport in TRANSPORTS if transport.can_carry(model, name)), None)

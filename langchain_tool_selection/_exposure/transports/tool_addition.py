@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.tools import BaseTool
-
-from langchain_tool_selection._exposure.transports.anthropic import AnthropicTransport, anthropic_definition
+from langchain_tool_selection._exposure.transports.anthropic import AnthropicTransport
 from langchain_tool_selection._exposure.transports.base import adds_tools
 
 
@@ -18,7 +16,6 @@ class ToolAddition(AnthropicTransport):
     def can_carry(self, model: Any, name: str) -> bool:
         return super().can_carry(model, name) and adds_tools(model)
 
-    def block(self, tool: BaseTool) -> dict[str, Any]:
-        definition = anthropic_definition(tool)
-        definition.pop("cache_control", None)
-        return {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": definition}}
+    def block(self, definition: dict[str, Any]) -> dict[str, Any]:
+        unmarked = {key: value for key, value in definition.items() if key != "cache_control"}
+        return {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": unmarked}}

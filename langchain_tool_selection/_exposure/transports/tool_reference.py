@@ -9,21 +9,18 @@ behind it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
+from langchain_tool_selection._exposure.known_models import TOOL_REFERENCE
 from langchain_tool_selection._exposure.transports.anthropic import AnthropicTransport
 from langchain_tool_selection._exposure.transports.base import OURS, Place, answers_up_to
 from langchain_tool_selection._ground.digest import digest
 from langchain_tool_selection._ground.messages import message_mark
 from langchain_tool_selection._selection.pins import found_in
-
-_TOOL_REFERENCE = re.compile(r"claude-(?:opus|sonnet)-(?:4-[5-9]|[5-9])(?!\d)")
-"""Claude models with tool search, by Anthropic's page on it: Opus and Sonnet from 4.5 on."""
 
 
 class ToolReference(AnthropicTransport):
@@ -33,7 +30,7 @@ class ToolReference(AnthropicTransport):
     lives_in_searches = True
 
     def can_carry(self, model: Any, name: str) -> bool:
-        return super().can_carry(model, name) and bool(_TOOL_REFERENCE.search(name))
+        return super().can_carry(model, name) and bool(TOOL_REFERENCE.names.match(name))
 
     def deferred(self, tools: Iterable[BaseTool]) -> Sequence[BaseTool]:
         return [tool.model_copy(update={"extras": _deferring(tool.extras or {})}) for tool in tools]
