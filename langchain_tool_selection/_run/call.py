@@ -124,6 +124,11 @@ class Call:
         return summary_query(self.request.messages)
 
     @property
+    def is_forgotten(self) -> bool:
+        """Whether there are earlier turns, and nothing is remembered of them."""
+        return self.record.is_new and sum(bool(turn.key) for turn in self.turns) > 1
+
+    @property
     def first_query(self) -> Query:
         """What to search for at the thread's beginning, so that it is the same at any later call."""
         first = next((turn for turn in reversed(self.turns) if turn.key), None)

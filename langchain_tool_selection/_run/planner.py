@@ -103,6 +103,8 @@ class Planner:
             return plan if plan.limit is None else replace(plan, query=call.first_query)
         if call.is_ranked or not exposure.ranks:
             return plan
+        if exposure.keeps and call.is_forgotten:
+            self._warn_once("forgotten", _FORGOTTEN, exposure.name)
         counted = (plan.kept, plan.pinned, plan.used, plan.shown)
         # Of tools that are alike one is shown, however many there are.
         limit = self._policy.top_k + sum(map(len, counted)) + NEAR_MISSES + len(plan.alike)
@@ -287,6 +289,13 @@ def _reasons_in(record: ThreadRecord) -> Mapping[str, Reason]:
     if record.exposure != Stubs.name:
         return record.reasons
     return {name: why for name, why in record.reasons.items() if why.kind != "stub"}
+
+
+_FORGOTTEN = (
+    "this conversation has earlier turns, and nothing is remembered of them, so that its tools are selected "
+    "anew and nothing of the prompt is read from the provider's cache. exposure=%r keeps a prompt from one "
+    "run to the next only with a checkpointer: create_agent(..., checkpointer=...) and a thread_id"
+)
 
 
 def _starts_anew(call: Call, plan: Plan, exposure: Exposure) -> bool:

@@ -204,6 +204,15 @@ def test_a_client_that_could_append_is_told_so_once(caplog):
     assert sum("use_responses_api=True" in line for line in caplog.messages) == 1
 
 
+@pytest.mark.parametrize(("exposure", "lines"), [("grow", 1), ("append", 1), ("per_turn", 0)])
+def test_a_conversation_that_nobody_remembers_is_said_once_with_what_it_costs(exposure, lines, caplog):
+    agent = agent_on(additional_tools, ["Done."] * 4, PayloadLog(), exposure, tools=many(6), saver=False)
+    messages: list[Any] = []
+    for text in ("handle thing1", "handle thing2", "handle thing3"):
+        messages = agent.invoke({"messages": [*messages, HumanMessage(text)]})["messages"]
+    assert sum("with a checkpointer" in line for line in caplog.messages) == lines
+
+
 async def test_what_was_added_stays_where_it_is_if_it_is_always_included_later(path):
     log, saver = PayloadLog(), InMemorySaver()
     first = agent_on(tool_addition, [searching("tool_3"), "Done."], log, tools=many(6), saver=saver)

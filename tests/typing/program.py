@@ -14,6 +14,7 @@ from langchain_tool_selection import (
     ARITHMETIC,
     Access,
     AccessRuntime,
+    ByModel,
     Collect,
     Discovery,
     EmbeddingRanker,
@@ -21,6 +22,7 @@ from langchain_tool_selection import (
     HybridRanker,
     LexicalRanker,
     LLMRanker,
+    ModelFacts,
     Query,
     RuleRanker,
     SchemaPruning,
@@ -66,6 +68,8 @@ ToolSelectionMiddleware(ranker=LLMRanker(FakeListChatModel(responses=["1"])))
 ToolSelectionMiddleware(ranker=scorer)
 ToolSelectionMiddleware(hints={"search": ToolHints(examples=["look it up"])})
 ToolSelectionMiddleware(exposure="append")
+ToolSelectionMiddleware(exposure="stubs")
+ToolSelectionMiddleware(exposure=ByModel({"gateway.example.com": ModelFacts(wire="additional_tools")}))
 ToolSelectionMiddleware(exposure="auto", discovery=Discovery(overview=True))
 ToolSelectionMiddleware(discovery=None, prune=SchemaPruning(keep=["ports"]), token_budget=2_000)
 ToolSelectionMiddleware(allow=allow)
@@ -81,6 +85,7 @@ ToolSelectionMiddleware(ranker=3)  # type: ignore[arg-type]  # pyright: ignore[r
 ToolSelectionMiddleware(ranker="words!")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 ToolSelectionMiddleware(ranker=LexicalRanker)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 ToolSelectionMiddleware(top_k="15")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+ToolSelectionMiddleware(exposure={"gpt-*": ModelFacts()})  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 ToolSelectionMiddleware(exposure="always")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 ToolSelectionMiddleware(allow=["search"])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 ToolSelectionMiddleware(hints={"a": "b"})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
