@@ -1,4 +1,4 @@
-"""How many examples a property is tried on: all of them with `--every-way`, as in CI, and else a quarter."""
+"""How many examples a property is tried on: all of them with `--every-way`, and else a quarter."""
 
 from __future__ import annotations
 

@@ -24,6 +24,9 @@ _UNCHECKED = frozenset({"pattern", "$ref", "$dynamicRef", "$recursiveRef"})
 expression that never ends, or have it fetch an address, as jsonschema does for a reference."""
 
 
+_INJECTED = ("runtime",)
+"""LangGraph passes a tool's runtime to a parameter of this name, whatever its annotation says."""
+
 _SAYS_MORE = frozenset({"patternProperties", "$ref", "allOf", "anyOf", "oneOf"})
 """Keywords at a schema's root behind which there may be other arguments than its properties."""
 
@@ -45,19 +48,20 @@ def mistake_in(tool: BaseTool, arguments: Any) -> str:
         try:
             tool.tool_call_schema.model_validate(arguments)  # type: ignore[union-attr]
         except ValidationError as error:
-            first = error.errors()[0]
-            return f"argument {'.'.join(map(str, first['loc'])) or 'arguments'!r}: {first['msg']}"
+            wrong = [one for one in error.errors() if one["loc"][:1] != _INJECTED]
+            for first in wrong[:1]:
+                return f"argument {'.'.join(map(str, first['loc'])) or 'arguments'!r}: {first['msg']}"
         return ""
     try:
         schema = parameters_of(tool)
         errors = Draft202012Validator(schema).iter_errors(arguments) if _is_checkable(schema) else ()
-        wrong = best_match(errors)
+        mistake = best_match(errors)
     except Exception:
         return ""  # The schema is broken, which is not the model's mistake; the tool will say what it wants.
-    if wrong is None:
+    if mistake is None:
         return ""
-    where = ".".join(map(str, wrong.absolute_path))
-    return f"argument {where!r}: {wrong.message}" if where else str(wrong.message)
+    where = ".".join(map(str, mistake.absolute_path))
+    return f"argument {where!r}: {mistake.message}" if where else str(mistake.message)
 
 
 def unknown_in(tool: BaseTool, arguments: Mapping[str, Any]) -> str:

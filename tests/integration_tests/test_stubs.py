@@ -19,7 +19,7 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 from langchain_tool_selection import SchemaPruning, ToolSelectionMiddleware
-from langchain_tool_selection.testing import ModelCall, ScriptedChatModel, call, scripted_client
+from langchain_tool_selection.testing import ModelCall, PayloadLog, ScriptedChatModel, call, scripted_client
 
 from .agents import (
     DISCOVER,
@@ -529,3 +529,20 @@ async def test_in_a_deep_agent_a_stub_is_read_and_called(path, memory, log):
     assert all(payload["tools"] == log.payloads[0]["tools"] for payload in log.payloads)
     files = next(t for t in log.payloads[0]["tools"] if t["function"]["name"] == "read_file")
     assert files["function"]["parameters"]["properties"]
+
+
+@pytest.mark.parametrize("exposure", ["stubs", "proxy"])
+def test_a_runtime_that_langgraph_passes_by_name_is_no_argument_of_the_models(exposure):
+    def count_sheep(number: int, runtime: Any) -> str:
+        return f"{number} sheep, {type(runtime).__name__}"
+
+    sheep = StructuredTool.from_function(func=count_sheep, description="Count sheep.")
+    agent = agent_on(
+        chat_completions,
+        [use("count_sheep", number=3), "Done."],
+        PayloadLog(),
+        exposure,
+        tools=[*office(), sheep],
+    )
+    messages = agent.invoke(user("send an email"), thread())["messages"]
+    assert [message.text for message in messages if message.type == "tool"] == ["3 sheep, ToolRuntime"]

@@ -25,13 +25,14 @@ from langchain_tool_selection.evals import (
 from langchain_tool_selection.testing import ScriptedChatModel
 
 from .agents import office
-from .exposures import claude
+from .exposures import additional_tools, claude
 from .providers import Behaviour, serving
 
 pytestmark = pytest.mark.slow
 
 
 def responses(address: str) -> Any:
+    additional_tools()  # skips where the client is too old to add tools in mid-conversation
     return ChatOpenAI(
         model="gpt-5.5", api_key="none", base_url=address, use_responses_api=True, max_retries=0
     )
@@ -301,6 +302,7 @@ def provider() -> Behaviour:
 @pytest.fixture
 def openai(provider: Behaviour) -> Iterator[list[str]]:
     """The options of the command for a model of OpenAI's."""
+    additional_tools()
     with serving(provider) as address:
         yield [
             "--model", "openai:gpt-5.5", "--option", f"base_url={address}", "--option", "use_responses_api=true",

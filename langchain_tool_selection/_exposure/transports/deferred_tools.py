@@ -20,7 +20,7 @@ class DeferredTools(ToolReference):
 
     def can_send(self, model: Any) -> bool:
         is_openai = is_instance_of(model, "langchain_openai.chat_models.base", "BaseChatOpenAI")
-        return is_openai and not model.use_responses_api
+        return is_openai and not model.use_responses_api and host_of(model).endswith(".baseten.co")
 
     def can_carry(self, model: Any, name: str) -> bool:
-        return self.can_send(model) and host_of(model).endswith(".baseten.co")
+        return self.can_send(model)
