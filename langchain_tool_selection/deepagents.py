@@ -22,7 +22,6 @@ from langchain_core.tools import BaseTool
 from langgraph.types import Command
 
 from langchain_tool_selection._access.boundary import Question
-from langchain_tool_selection._access.rules import AccessRuntime
 from langchain_tool_selection._exposure.registry import was_stub
 from langchain_tool_selection._ground.log import logger
 from langchain_tool_selection._run.state import ToolSelectionState
@@ -344,7 +343,7 @@ def _pinnable(request: Request) -> Question:
     """Ask about the tools that a skill may bring back if they are hidden, where the agent has skills."""
     tools = request.tools if request.state.get("skills_metadata") else ()
     pinnable = [tool for tool in tools if _is_ours_to_hide(tool) and not is_deferred(tool)]
-    return Question(pinnable, AccessRuntime.of(request.runtime, request.state))
+    return Question(pinnable, request.runtime, request.state)
 
 
 def _is_ours_to_hide(tool: Any) -> TypeGuard[BaseTool]:

@@ -81,17 +81,24 @@ class Question(NamedTuple):
 
     Attributes:
         tools: The tools.
-        runtime: What the rule may go by.
+        runtime: The run's, of LangGraph.
+        state: The agent's state at this moment.
         are_all: Whether these are all registered tools, as far as that matters.
         known: The answer, where an earlier step has asked.
         is_request: Whether these are the tools of a model call, which settings should match.
     """
 
     tools: Sequence[Any]
-    runtime: AccessRuntime
+    runtime: Any
+    state: Any
     are_all: bool = True
     known: Boundary | None = None
     is_request: bool = False
+
+    @property
+    def goes_by(self) -> AccessRuntime:
+        """What the rule may go by. Most runs have no rule, so that nobody asks for it."""
+        return AccessRuntime.of(self.runtime, self.state)
 
 
 class Access:
@@ -132,14 +139,16 @@ class Access:
         """Return what of the tools the run may use. A rule that fails refuses."""
         if (known := question.known or self._unasked(question.tools)) is not None:
             return known
-        answers = [self._answer(tool, question.runtime) for tool in question.tools]
+        runtime = question.goes_by
+        answers = [self._answer(tool, runtime) for tool in question.tools]
         return self._bounded(question, [self._settled("allow", answer) for answer in answers])
 
     async def aboundary(self, question: Question) -> Boundary:
         """As `boundary`, awaiting the rule where it is a coroutine function, for all tools at once."""
         if question.known is not None or self.refuses_nothing:
             return self.boundary(question)
-        answers = [self._answer(tool, question.runtime) for tool in question.tools]
+        runtime = question.goes_by
+        answers = [self._answer(tool, runtime) for tool in question.tools]
         waiting = [place for place, one in enumerate(answers) if inspect.isawaitable(one)]
         awaited = (self._awaited(question.tools[place], answers[place]) for place in waiting)
         for place, answer in zip(waiting, await asyncio.gather(*awaited), strict=True):
@@ -149,7 +158,7 @@ class Access:
     def _bounded(self, question: Question, answers: Sequence[Any]) -> Boundary:
         """Return the boundary that the answers about each tool make."""
         if question.is_request:
-            self._warn_about_unmatched(question.tools, question.runtime)
+            self._warn_about_unmatched(question.tools, question.goes_by)
         answered = [*zip(question.tools, answers, strict=True)]
         kept = [tool for tool, answer in answered if answer is True]
         if len(kept) == len(question.tools):
@@ -178,7 +187,7 @@ class Access:
 
     def of_request(self, request: ModelRequest[Any]) -> Question:
         """Ask which of its tools the run of a model call may use."""
-        return Question(request.tools, AccessRuntime.of(request.runtime, request.state), is_request=True)
+        return Question(request.tools, request.runtime, request.state, is_request=True)
 
     def of_call(self, request: ToolCallRequest) -> Question:
         """Ask about the registered tools on behalf of a tool call, and about the tool to call."""
@@ -187,7 +196,7 @@ class Access:
         tools: Sequence[Any] = () if self.refuses_nothing else request.runtime.tools
         is_registered = any(map(partial(is_, request.tool), tools))
         tools = tools if is_registered else [*tools, *called]
-        return Question(tools, AccessRuntime.of(request.runtime, request.state))
+        return Question(tools, request.runtime, request.state)
 
     def of_own_tool(self, runtime: Any, own: Sequence[str]) -> Question:
         """Ask what a tool of ours may find: its call brought that along, or the rule says it now.
@@ -197,7 +206,7 @@ class Access:
             own: Names of our own tools, which are never found.
         """
         tools = [tool for tool in runtime.tools if tool.name not in own]
-        question = Question(tools, AccessRuntime.of(runtime, runtime.state))
+        question = Question(tools, runtime, runtime.state)
         if isinstance(runtime.tools, PermittedTools):
             return question._replace(known=replace(runtime.tools.boundary, tools=tools))
         # Somebody handed on a copy of the tools, maybe of those alone that are permitted. So nothing is known
@@ -216,8 +225,8 @@ class Access:
             return request
         tools = PermittedTools(filter(boundary.permits, request.runtime.tools), boundary)
         request = replace(request, runtime=replace(request.runtime, tools=tools))
-        runtime = AccessRuntime.of(request.runtime, request.state)
-        return _Guarded.of(request, lambda tool: bool(self.boundary(Question([tool], runtime)).tools))
+        runtime, state = request.runtime, request.state
+        return _Guarded.of(request, lambda tool: bool(self.boundary(Question([tool], runtime, state)).tools))
 
     # -- one tool --------------------------------------------------------------------------------------
     # An answer is True, False, an awaitable of either, or what failed, in words.

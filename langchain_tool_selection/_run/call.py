@@ -33,7 +33,7 @@ from langchain_tool_selection._run.state import check_channels
 from langchain_tool_selection._selection.pins import Pins, current_pins
 from langchain_tool_selection._selection.policy import Reason
 from langchain_tool_selection._selection.record import ThreadRecord
-from langchain_tool_selection._tools.limits import LIMITS, NO_LIMITS, Limits
+from langchain_tool_selection._tools.limits import Limits, limits_of
 from langchain_tool_selection._tools.offered import OfferedTools
 from langchain_tool_selection._tools.shapes import names_in_choice
 from langchain_tool_selection.portable import check_names
@@ -81,7 +81,7 @@ class Call:
     @property
     def limits(self) -> Limits:
         """What the model's provider takes."""
-        return LIMITS.get(self.traits.limits, NO_LIMITS)
+        return limits_of(self.traits.limits)
 
     @cached_property
     def exposure(self) -> Exposure | None:
@@ -213,6 +213,7 @@ class CallReader:
         self._index = index
         self._offered = offered
         self._catalogs = ForNewest[CatalogView]()
+        self._refused = ForNewest[dict[Limits, dict[str, str]]]()
         self._warn_once = WarnOnce()
 
     def read_model_call(self, request: ModelRequest[Any], boundary: Boundary) -> Call:
@@ -270,7 +271,10 @@ class CallReader:
 
     def _taken(self, call: Call) -> Call:
         """Return the call without the tools that its model's provider does not take."""
-        refused = {name: why for name, tool in call.tools.items() if (why := call.limits.why_not(tool))}
+        limits, known = call.limits, self._refused.get(call.tools, dict[Limits, dict[str, str]])
+        if (refused := known.get(limits)) is None:
+            refused = {name: why for name, tool in call.tools.items() if (why := limits.why_not(tool))}
+            known[limits] = refused
         for name, why in refused.items():
             self._warn_once(
                 f"{name} {why}",
@@ -281,9 +285,11 @@ class CallReader:
             )
         if not refused:
             return call
-        rest = ({n: one for n, one in part.items() if n not in refused} for part in (call.kept, call.forced))
-        kept, forced = rest
-        tools = {name: tool for name, tool in call.tools.items() if name not in refused}
+        left = (
+            {name: one for name, one in part.items() if name not in refused}
+            for part in (call.tools, call.kept, call.forced)
+        )
+        tools, kept, forced = left
         return replace(call, tools=tools, kept=kept, forced=forced)
 
     def _in_play(self, call: Call) -> Call:

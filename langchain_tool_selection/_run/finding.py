@@ -22,7 +22,7 @@ from langchain_tool_selection._selection.policy import Plan
 from langchain_tool_selection._selection.record import ThreadRecord
 from langchain_tool_selection._tools.definitions import Definitions
 from langchain_tool_selection._tools.documents import ToolDocument
-from langchain_tool_selection._tools.limits import LIMITS, NO_LIMITS
+from langchain_tool_selection._tools.limits import limits_of
 
 _RELATIVE_SCORE = 0.5
 """A match that scores less than this share of the best one is not worth its tokens."""
@@ -127,7 +127,7 @@ class Search:
         return Findings(self, found, visible, unusable)
 
     def _why_not(self, name: str) -> str:
-        tool, limits = self.registered.get(name), LIMITS.get(self._record.limits, NO_LIMITS)
+        tool, limits = self.registered.get(name), limits_of(self._record.limits)
         if tool is None:
             return ""
         # Where answers quote schemas, none has to be sent.

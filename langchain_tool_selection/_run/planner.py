@@ -231,18 +231,17 @@ class Planner:
 
     def _can_be_sent(self, call: Call, exposure: Exposure, name: str) -> bool:
         """Whether a client can send a tool: as a stub it can always."""
-        is_stub = isinstance(exposure, Stubs) and name not in call.kept
-        return is_stub or self._definitions.is_readable(call.tools[name])
+        return _is_stub(call, exposure, name) or self._definitions.is_readable(call.tools[name])
 
     def _tokens(self, call: Call, exposure: Exposure, name: str) -> int:
         """Return what a tool costs, as it would be shown."""
-        is_stub = isinstance(exposure, Stubs) and name not in call.kept
+        is_stub = _is_stub(call, exposure, name)
         count = self._definitions.stub_tokens if is_stub else self._definitions.tokens
         return count(call.tools[name], call.traits.full_name)
 
     def _fingerprint(self, call: Call, exposure: Exposure, name: str) -> str:
         """Return the fingerprint of what is sent of a tool; empty if there is no such tool any more."""
-        is_stub = isinstance(exposure, Stubs) and name not in call.kept
+        is_stub = _is_stub(call, exposure, name)
         of = self._definitions.stub_fingerprint if is_stub else self._definitions.fingerprint
         return of(call.tools.get(name))
 
@@ -282,6 +281,11 @@ class Planner:
         bound = BoundTools(call.tools, self._definitions, longest=longest)
         shown = {name: tool for name, tool in call.tools.items() if name not in self._own}
         return shown, [bound[name] for name in shown]
+
+
+def _is_stub(call: Call, exposure: Exposure, name: str) -> bool:
+    """Whether a tool is shown without its schema."""
+    return isinstance(exposure, Stubs) and name not in call.kept
 
 
 def _reasons_in(record: ThreadRecord) -> Mapping[str, Reason]:

@@ -27,7 +27,8 @@ from langchain_tool_selection._run.activation import Threshold, check_threshold
 from langchain_tool_selection._run.collect import Collect
 from langchain_tool_selection._selection.policy import OnNoMatch
 from langchain_tool_selection._tools.documents import ToolHints
-from langchain_tool_selection._tools.names import PORTABLE, is_portable_name
+from langchain_tool_selection._tools.limits import is_portable_name
+from langchain_tool_selection._tools.names import PORTABLE
 from langchain_tool_selection._tools.schema import SchemaPruning
 from langchain_tool_selection.portable import Scorer, check_names, check_top_k
 

@@ -48,8 +48,8 @@ def mistake_in(tool: BaseTool, arguments: Any) -> str:
         try:
             tool.tool_call_schema.model_validate(arguments)  # type: ignore[union-attr]
         except ValidationError as error:
-            wrong = [one for one in error.errors() if one["loc"][:1] != _INJECTED]
-            for first in wrong[:1]:
+            wrong = (one for one in error.errors() if one["loc"][:1] != _INJECTED)
+            if (first := next(wrong, None)) is not None:
                 return f"argument {'.'.join(map(str, first['loc'])) or 'arguments'!r}: {first['msg']}"
         return ""
     try:

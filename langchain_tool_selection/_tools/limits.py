@@ -92,7 +92,8 @@ LIMITS = {
 }
 """The rules, by provider."""
 
-_PLAIN = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
+_NAMES = frozenset(limits.names for limits in LIMITS.values())
+
 FEWEST = min(limits.most for limits in LIMITS.values() if limits.most)
 """Tools that every provider takes in one request."""
 
@@ -103,10 +104,20 @@ NO_LIMITS = Limits("any", re.compile(".*", re.DOTALL), "any kind")
 """For a model of whose provider nothing is known."""
 
 
+def limits_of(key: str) -> Limits:
+    """Return the rules with a key of `LIMITS`; `NO_LIMITS` for any other."""
+    return LIMITS.get(key, NO_LIMITS)
+
+
+def is_portable_name(name: object) -> bool:
+    """Whether every provider takes a tool's name."""
+    return isinstance(name, str) and all(names.fullmatch(name) for names in _NAMES)
+
+
 def is_plain(tool: Any) -> bool:
     """Whether every provider takes a tool, so that nobody has to ask which provider it is."""
     name = name_of(tool)
-    has_plain_name = name is None or _PLAIN.fullmatch(name) is not None
+    has_plain_name = name is None or is_portable_name(name)
     return has_plain_name and len(description_of(tool)) <= _SHORT and not root_keys(tool)
 
 

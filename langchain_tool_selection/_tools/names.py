@@ -25,11 +25,6 @@ def is_possible_name(name: object) -> bool:
     return isinstance(name, str) and _ANY.fullmatch(name) is not None
 
 
-def is_portable_name(name: object) -> bool:
-    """Whether every provider takes a tool's name."""
-    return isinstance(name, str) and all(limits.names.fullmatch(name) for limits in LIMITS.values())
-
-
 def refused_by(name: str) -> list[str]:
     """Return the providers that refuse a tool's name, as people write them."""
     # Azure takes what OpenAI takes.

@@ -368,7 +368,22 @@ def refuse_as_anthropic(payload: Mapping[str, Any], headers: Mapping[str, str]) 
 # -- the server ----------------------------------------------------------------------------------------
 
 
-class _Handler(BaseHTTPRequestHandler):
+class JsonHandler(BaseHTTPRequestHandler):
+    """Answers in JSON, and writes no line for each request."""
+
+    def send_json(self, status: int, body: dict[str, Any]) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+class _Handler(JsonHandler):
     provider: Provider
 
     def do_POST(self) -> None:
@@ -380,15 +395,7 @@ class _Handler(BaseHTTPRequestHandler):
                 error.status,
                 {"type": "error", "error": {"type": "invalid", "message": str(error)}},
             )
-        data = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_: Any) -> None:
-        pass
+        self.send_json(status, body)
 
 
 @contextmanager

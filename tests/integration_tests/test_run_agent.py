@@ -7,7 +7,7 @@ import re
 import sys
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from langchain_tool_selection.testing import (
 )
 
 from .exposures import claude
+from .providers import JsonHandler
 
 pytestmark = pytest.mark.slow
 
@@ -354,17 +355,19 @@ def test_a_model_that_reports_no_tokens_has_none() -> None:
 # -- real clients --------------------------------------------------------------------------------------
 
 
-class Provider(BaseHTTPRequestHandler):
+class Provider(JsonHandler):
     """Answers over HTTP as Anthropic's Messages and OpenAI's Chat Completions do."""
 
     def do_POST(self) -> None:
         payload = json.loads(self.rfile.read(int(self.headers["content-length"])))
         asked = json.dumps(payload)
         if "cry" in asked:
-            self._send(400, {"error": {"type": "invalid_request_error", "message": "too sad"}})
+            self.send_json(400, {"error": {"type": "invalid_request_error", "message": "too sad"}})
             return
         answered = "Success." in asked
-        self._send(200, (self._message if "messages" in self.path else self._completion)(payload, answered))
+        self.send_json(
+            200, (self._message if "messages" in self.path else self._completion)(payload, answered)
+        )
 
     def _message(self, payload: dict[str, Any], answered: bool) -> dict[str, Any]:
         use = {"type": "tool_use", "id": "toolu_1", "name": "create_issue", "input": {}}
@@ -388,17 +391,6 @@ class Provider(BaseHTTPRequestHandler):
             "usage": {"prompt_tokens": 1_000, "completion_tokens": 7, "total_tokens": 1_007,
                       "prompt_tokens_details": {"cached_tokens": 768 if answered else 0}},
         }  # fmt: skip
-
-    def _send(self, status: int, body: dict[str, Any]) -> None:
-        data = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_: Any) -> None:
-        pass
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from langchain_tool_selection._exposure.known_models import ADDITIONAL_TOOLS
-from langchain_tool_selection._exposure.transports.base import Transport, adds_tools, is_instance_of
+from langchain_tool_selection._exposure.transports.base import (
+    Transport,
+    adds_tools,
+    is_instance_of,
+    is_openai_client,
+)
 from langchain_tool_selection._tools.shapes import unwrapped
 
 
@@ -15,11 +20,10 @@ class AdditionalTools(Transport):
     name = "additional_tools"
 
     def can_send(self, model: Any) -> bool:
-        is_openai = is_instance_of(model, "langchain_openai.chat_models.base", "BaseChatOpenAI")
-        return is_openai and (model.use_responses_api is True or adds_tools(model))
+        return is_openai_client(model) and (model.use_responses_api is True or adds_tools(model))
 
     def can_carry(self, model: Any, name: str) -> bool:
-        if not is_instance_of(model, "langchain_openai.chat_models.base", "BaseChatOpenAI"):
+        if not is_openai_client(model):
             return False
         # The profile says no for Azure, whose Responses endpoint takes the item all the same.
         is_azure = is_instance_of(model, "langchain_openai.chat_models.azure", "AzureChatOpenAI")

@@ -139,6 +139,11 @@ def is_instance_of(model: Any, module: str, name: str) -> bool:
     return kind is not None and isinstance(model, kind)
 
 
+def is_openai_client(model: Any) -> bool:
+    """Whether the model is of OpenAI's client, or of one that is built on it."""
+    return is_instance_of(model, "langchain_openai.chat_models.base", "BaseChatOpenAI")
+
+
 def adds_tools(model: Any) -> bool:
     """Whether the model's profile says that tools can be added in mid-conversation."""
     return bool((getattr(model, "profile", None) or {}).get("mid_conversation_tools"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_tool_selection._exposure.transports.base import is_instance_of
+from langchain_tool_selection._exposure.transports.base import is_openai_client
 from langchain_tool_selection._exposure.transports.tool_reference import ToolReference
 from langchain_tool_selection._ground.models import host_of
 
@@ -19,8 +19,8 @@ class DeferredTools(ToolReference):
     name = "deferred_tools"
 
     def can_send(self, model: Any) -> bool:
-        is_openai = is_instance_of(model, "langchain_openai.chat_models.base", "BaseChatOpenAI")
-        return is_openai and not model.use_responses_api and host_of(model).endswith(".baseten.co")
+        on_chat_completions = is_openai_client(model) and not model.use_responses_api
+        return on_chat_completions and host_of(model).endswith(".baseten.co")
 
     def can_carry(self, model: Any, name: str) -> bool:
         return self.can_send(model)
